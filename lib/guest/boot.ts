@@ -32,7 +32,7 @@ export async function runGuest(
   { output, errors, stop }: Streams,
 ): Promise<GuestEnd> {
   const marker = randomBytes(24).toString('hex');
-  const qemu = startQemu(image, options, marker);
+  const qemu = startQemu(image, options);
   const gone = new Promise<void>((resolve, reject) => {
     qemu.once('error', reject);
     qemu.once('close', () => resolve());
@@ -53,7 +53,7 @@ export async function runGuest(
   const endings = [forward(outputPort, output, marker), forward(errorPort, errors, marker)];
   // Reset when the guest dies early; its death is told by the end of the process.
   controlPort.on('error', () => {});
-  controlPort.write(`${Buffer.byteLength(script)}\n${script}`);
+  controlPort.write(`${marker} ${Buffer.byteLength(script)}\n${script}`);
 
   const [status] = await Promise.all(endings);
   if (status !== undefined) qemu.kill('SIGKILL');
@@ -68,12 +68,10 @@ export async function runGuest(
 function startQemu(
   image: Image,
   options: BootOptions,
-  marker: string,
 ): ChildProcess & { stdout: Readable; stderr: Readable } {
   const { memory, cpus, shares, kernelPeerToPeer } = options;
   const kernelLine = [
     'console=ttyS0 quiet panic=-1 mitigations=off tsc=reliable',
-    `END=${marker}`,
     ...(kernelPeerToPeer ? ['SIW=siw-peer-to-peer'] : []),
   ];
   const port = (name: keyof typeof ports, descriptor: number) => [
@@ -87,7 +85,7 @@ function startQemu(
       ...['--pdeathsig', 'KILL', '--', 'qemu-system-x86_64'],
       ...['-accel', 'tcg,thread=multi', '-cpu', 'max', '-m', String(memory), '-smp', String(cpus)],
       ...['-nodefaults', '-no-user-config', '-display', 'none', '-serial', 'stdio', '-no-reboot'],
-      ...['-kernel', join(image.folder, 'vmlinuz'), '-initrd', join(image.folder, 'initrd')],
+      ...['-kernel', join(image.folder, 'vmlinux'), '-initrd', join(image.folder, 'initrd')],
       ...['-append', kernelLine.join(' '), '-device', 'virtio-rng-pci', '-device', 'virtio-serial-pci'],
       ...port('output', 3),
       ...port('errors', 4),

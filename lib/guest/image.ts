@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { buildImage, imageFiles } from './image-build.js';
+import { buildImage, imageFiles, recipeModules } from './image-build.js';
+import { findKernel } from './kernel.js';
 import { withLock } from './lock.js';
 import { verifyManifest } from './manifest.js';
 import {
@@ -23,9 +24,8 @@ export interface Image {
 }
 
 /** An image that other code has built may lack what this code counts on, so its name holds a hash of what made it. */
-const recipe = createHash('sha256')
-  .update(readFileSync(new URL('./image-build.js', import.meta.url)))
-  .update(readFileSync(new URL('./init.js', import.meta.url)))
+const recipe = recipeModules
+  .reduce((hash, module) => hash.update(readFileSync(module)), createHash('sha256'))
   .digest('hex')
   .slice(0, 12);
 
@@ -49,26 +49,26 @@ export async function prepareImage(progress: Progress): Promise<Image> {
 async function setUp(cache: string, progress: Progress): Promise<Image> {
   progress.step('setting up the guest, once on this machine: a minute or two');
   await updateLists(progress);
-  const missing = await missingPackages(imagePackages);
+  const kernel = await findKernel();
+  const missing = await missingPackages([...imagePackages, kernel.headers]);
   if (missing.length > 0) await installPackages(missing, progress);
   const found = await findImage(cache);
   if (found !== undefined) return found;
+  // Whoever was killed in the middle of it has left these.
+  for (const name of await readdir(cache))
+    if (name.startsWith('unfinished-')) await rm(join(cache, name), { recursive: true, force: true });
   const work = await mkdtemp(join(cache, 'unfinished-'));
   try {
-    const kernel = await buildImage(work, progress);
-    const folder = join(cache, imageName(kernel));
+    await buildImage(work, kernel, progress);
+    const folder = join(cache, `guest-${kernel.release}-${recipe}`);
     // There is one by this name if its files have come to harm.
     await rm(folder, { recursive: true, force: true });
     await rename(join(work, 'image'), folder);
     progress.step(`the guest is ready: ${folder}`);
-    return { folder, kernel };
+    return { folder, kernel: kernel.release };
   } finally {
     await rm(work, { recursive: true, force: true });
   }
-}
-
-function imageName(kernel: string): string {
-  return `guest-${kernel}-${recipe}`;
 }
 
 async function findImage(cache: string): Promise<Image | undefined> {

@@ -13,9 +13,9 @@ export const applets = [
 ];
 
 /**
- * The virtio ports between guest and host, by their numbers. Over `control` the host sends the length of a script in a
- * line, then the script. The other two carry what the script writes; each ends with the END of the kernel's command
- * line and the script's exit status in a line.
+ * The virtio ports between guest and host, by their numbers. Over `control` the host sends a line, a marker and the
+ * length of a script, and then the script. The other two carry what the script writes; each ends with the marker and the
+ * script's exit status in a line.
  */
 export const ports = { output: 1, errors: 2, control: 3 } as const;
 
@@ -50,7 +50,7 @@ mount -t tmpfs tmpfs /mnt/root/dev/shm
 mount -t tmpfs tmpfs /mnt/root/run
 mkdir -p /mnt/root/run/lock /mnt/root/run/netns
 
-read -r length <&5
+read -r end length <&5
 head -c "$length" <&5 >/mnt/root/run/session
 # A port is for one process at a time, but programs open their output anew, through /dev/stderr for one: so they get
 # pipes, which these two empty.
@@ -67,8 +67,8 @@ status=$?
 # What the session has left behind holds the pipes open.
 echo 1 >/cgroup/session/cgroup.kill
 wait
-printf '%s%s\\n' "$END" "$status" >&4
-printf '%s%s\\n' "$END" "$status" >&3
+printf '%s%s\\n' "$end" "$status" >&4
+printf '%s%s\\n' "$end" "$status" >&3
 # The host ends the guest when it has read that.
 cat <&5
 `;

@@ -148,15 +148,19 @@ export function createRxePairActions(pair: PairPlan): Action[] {
   return [
     run('ip', 'link', 'add', left.netdev, 'type', 'veth', 'peer', 'name', right.netdev),
     ...pair.flatMap(({ netdev, address, address6 }) => [
-      // Packets arrive that carry an address of this very machine as their source: the kernel takes them for forged.
-      { write: `/proc/sys/net/ipv4/conf/${netdev}/accept_local`, text: '1' },
-      { write: `/proc/sys/net/ipv4/conf/${netdev}/rp_filter`, text: '0' },
       run('ip', 'address', 'add', `${address}/24`, 'dev', netdev),
       run('ip', 'address', 'add', `${address6}/64`, 'dev', netdev, 'nodad'),
       run('ip', 'link', 'set', netdev, 'up'),
     ]),
-    ...overTheWire(left, right),
-    ...overTheWire(right, left),
+    ...pair.flatMap(({ netdev }) => [
+      // Packets arrive that carry an address of this very machine as their source: the kernel takes them for forged.
+      { write: `/proc/sys/net/ipv4/conf/${netdev}/accept_local`, text: '1' },
+      { write: `/proc/sys/net/ipv4/conf/${netdev}/rp_filter`, text: '0' },
+    ]),
+    ...(['-4', '-6'] as const).flatMap((family) => [
+      ...overTheWire(family, left, right),
+      ...overTheWire(family, right, left),
+    ]),
     ...pair.map(({ netdev, device }) => run('rdma', 'link', 'add', device, 'type', 'rxe', 'netdev', netdev)),
   ];
 }
@@ -165,17 +169,13 @@ export function createRxePairActions(pair: PairPlan): Action[] {
  * Both addresses are local, and the kernel would keep the traffic between them in its loopback. What this machine sends
  * (`iif lo`) to the other end is routed through the wire; what arrives is still found to be local.
  */
-function overTheWire(from: HostPlan, to: HostPlan): Action[] {
+function overTheWire(family: '-4' | '-6', from: HostPlan, to: HostPlan): Action[] {
+  const [source, target] = family === '-4' ? [from.address, to.address] : [from.address6, to.address6];
   const table = routeTable(from);
+  const rule = ['priority', wireRulePriority, 'iif', 'lo', 'to', target, 'lookup', table];
   return [
-    run('ip', 'route', 'add', to.address, 'dev', from.netdev, 'src', from.address, 'table', table),
-    run('ip', '-6', 'route', 'add', to.address6, 'dev', from.netdev, 'src', from.address6, 'table', table),
-    ...(['-4', '-6'] as const).map((family) =>
-      run(
-        ...(['ip', family, 'rule', 'add', 'priority', wireRulePriority, 'iif', 'lo'] as const),
-        ...(['to', family === '-4' ? to.address : to.address6, 'lookup', table] as const),
-      ),
-    ),
+    run('ip', family, 'route', 'add', target, 'dev', from.netdev, 'src', source, 'table', table),
+    run('ip', family, 'rule', 'add', ...rule),
   ];
 }
 

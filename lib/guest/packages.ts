@@ -1,4 +1,5 @@
 import { access, readFile } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { exitStatus, GuestFailure } from './failure.js';
 import { runProgram } from './program.js';
 import type { Progress } from './progress.js';
@@ -32,8 +33,23 @@ export const bootPackages: readonly string[] = Object.keys(packages.boot);
 export const imagePackages: readonly string[] = [...bootPackages, ...Object.keys(packages.image)];
 
 const environment = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C' };
-/** Somebody else's apt, an unattended upgrade for one, is waited for. */
-const apt = ['apt-get', '-o', 'DPkg::Lock::Timeout=600', '-y', '-q'] as const;
+
+const lockPatience = 600;
+
+/** Runs apt-get. Somebody else's apt, an unattended upgrade for one, is waited for. */
+async function runApt(args: readonly string[], cwd = '/'): Promise<void> {
+  const command = ['apt-get', '-y', '-q', '-o', `DPkg::Lock::Timeout=${lockPatience}`, ...args] as const;
+  for (const deadline = performance.now() + lockPatience * 1000; ; await delay(1000)) {
+    try {
+      await runProgram([...command], { cwd, env: environment });
+      return;
+    } catch (error) {
+      // apt waits for dpkg's lock, but gives up at once on those of its lists and its downloads.
+      const locked = error instanceof Error && error.message.includes('Could not get lock');
+      if (!locked || performance.now() > deadline) throw error;
+    }
+  }
+}
 
 /** Throws what to do instead if this machine has no Debian packages, or not those for this processor. */
 export async function requireDebian(): Promise<void> {
@@ -61,17 +77,27 @@ export async function missingPackages(names: readonly string[]): Promise<string[
   return names.filter((name) => !installed.has(name));
 }
 
-/** Brings apt's lists up to date, on which what can be found and downloaded depends. */
+/** Brings apt's lists up to date, on which depends what can be found and downloaded; only root can. */
 export async function updateLists(progress: Progress): Promise<void> {
-  requireRoot('apt-get update');
+  if (!isRoot()) return;
   progress.step('updating the package lists');
-  await runProgram([...apt, 'update'], { env: environment });
+  await runApt(['update']);
 }
 
 export async function installPackages(names: readonly string[], progress: Progress): Promise<void> {
-  requireRoot(`apt-get install --no-install-recommends ${names.join(' ')}`);
+  const install = ['install', '--no-install-recommends', ...names];
+  if (!isRoot())
+    throw new GuestFailure(
+      'the guest needs packages that only root can install. Run this once, then try again:\n' +
+        `  sudo sh -c 'apt-get update && apt-get ${install.join(' ')}'`,
+      exitStatus.setUpImpossible,
+    );
   progress.step(`installing ${names.join(' ')}`);
-  await runProgram([...apt, 'install', '--no-install-recommends', ...names], { env: environment });
+  await runApt(install);
+}
+
+function isRoot(): boolean {
+  return process.getuid?.() === 0;
 }
 
 /** Downloads packages into `folder` without installing them, and unpacks each into a folder of its own name. */
@@ -82,20 +108,9 @@ export async function unpackPackages(
 ): Promise<void> {
   progress.step(`downloading ${names.join(' ')}`);
   // As root apt would drop its privileges for the download, and then complain that it cannot write here.
-  await runProgram(['apt-get', '-q', '-o', 'APT::Sandbox::User=root', 'download', ...names], {
-    cwd: folder,
-    env: environment,
-  });
+  await runApt(['-o', 'APT::Sandbox::User=root', 'download', ...names], folder);
   for (const name of names) {
     const [plainName = name] = name.split('=');
     await runProgram(['sh', '-c', 'dpkg-deb -x "$1"_*.deb "$1"', 'sh', plainName], { cwd: folder });
   }
-}
-
-function requireRoot(command: string): void {
-  if (process.getuid?.() === 0) return;
-  throw new GuestFailure(
-    `the guest needs packages that only root can install. Run this once, then try again:\n  sudo sh -c 'apt-get update && ${command}'`,
-    exitStatus.setUpImpossible,
-  );
 }
