@@ -1,7 +1,4 @@
-/** What has to be done to the guest's network, as data: run by network.ts, or by the shell before a command starts. */
-export type Action =
-  | { readonly run: readonly [program: string, ...args: string[]] }
-  | { readonly write: string; readonly text: string };
+import type { Action } from './action.js';
 
 /** What a wire does to the packets that leave through it; without a property the wire does nothing of that kind. */
 export interface WireShape {
@@ -38,6 +35,8 @@ const run = (program: string, ...args: string[]): Action => ({ run: [program, ..
 /** Milliseconds as iproute2 reads them; its own parser takes fractions. */
 const milliseconds = (value: number): string => `${value}ms`;
 
+const inNamespace = (namespace: string | undefined) => (namespace === undefined ? [] : ['-n', namespace]);
+
 /** @param handle of the qdisc; a new one each time, because netem keeps the options that a change leaves out. */
 export function shapeWire({ netdev, namespace }: WireEnd, shape: WireShape, handle: number): Action {
   const { delay, jitter, loss, slot, limit } = shape;
@@ -48,9 +47,17 @@ export function shapeWire({ netdev, namespace }: WireEnd, shape: WireShape, hand
     ...(loss === undefined ? [] : ['loss', `${loss}%`]),
     ...(slot === undefined ? [] : ['slot', milliseconds(slot[0]), milliseconds(slot[1])]),
   ];
-  const where = namespace === undefined ? [] : ['-n', namespace];
   const id = `${handle.toString(16)}:`;
-  return run('tc', ...where, 'qdisc', 'replace', 'dev', netdev, 'root', 'handle', id, 'netem', ...options);
+  return run(
+    'tc',
+    ...inNamespace(namespace),
+    ...['qdisc', 'replace', 'dev', netdev, 'root', 'handle', id, 'netem', ...options],
+  );
+}
+
+/** Lets packets through as they come again. */
+export function unshapeWire({ netdev, namespace }: WireEnd): Action {
+  return run('tc', ...inNamespace(namespace), 'qdisc', 'delete', 'dev', netdev, 'root');
 }
 
 /** One siw device on one end of a wire, in the initial namespace: enough for a process that connects to itself. */
@@ -136,9 +143,11 @@ export function planRxePair(number: number): PairPlan {
   return [end(0), end(1)];
 }
 
-/** Above the priority of the rules below it: the kernel has this one at 0, where nothing can come before it. */
-const localRulePriority = '200';
-const wireRulePriority = '100';
+type Family = '-4' | '-6';
+const families: readonly Family[] = ['-4', '-6'];
+
+/** Of the routing rules: the kernel has the one for what is local at 0, where no other can come before it. */
+const priorities = { arriving: '100', leaving: '200', local: '300' } as const;
 
 /** The table of routes that force the packets of one end over the wire. */
 const routeTable = ({ netdev }: WireEnd): string => String(1000 + Number(netdev.replace('wire', '')));
@@ -157,7 +166,8 @@ export function createRxePairActions(pair: PairPlan): Action[] {
       { write: `/proc/sys/net/ipv4/conf/${netdev}/accept_local`, text: '1' },
       { write: `/proc/sys/net/ipv4/conf/${netdev}/rp_filter`, text: '0' },
     ]),
-    ...(['-4', '-6'] as const).flatMap((family) => [
+    ...families.flatMap((family) => [
+      ...pair.map(({ netdev }) => fromTheWire(family, netdev)),
       ...overTheWire(family, left, right),
       ...overTheWire(family, right, left),
     ]),
@@ -165,23 +175,27 @@ export function createRxePairActions(pair: PairPlan): Action[] {
   ];
 }
 
+/** What arrives is for this machine. */
+function fromTheWire(family: Family, netdev: string): Action {
+  return run('ip', family, 'rule', 'add', 'priority', priorities.arriving, 'iif', netdev, 'lookup', 'local');
+}
+
 /**
- * Both addresses are local, and the kernel would keep the traffic between them in its loopback. What this machine sends
- * (`iif lo`) to the other end is routed through the wire; what arrives is still found to be local.
+ * Both addresses are local, and the kernel would keep the traffic between them in its loopback: all but what has arrived
+ * is routed through the wire. rdma_cm asks for routes without an interface that packets come from, so the rule says none.
  */
-function overTheWire(family: '-4' | '-6', from: HostPlan, to: HostPlan): Action[] {
+function overTheWire(family: Family, from: HostPlan, to: HostPlan): Action[] {
   const [source, target] = family === '-4' ? [from.address, to.address] : [from.address6, to.address6];
   const table = routeTable(from);
-  const rule = ['priority', wireRulePriority, 'iif', 'lo', 'to', target, 'lookup', table];
   return [
     run('ip', family, 'route', 'add', target, 'dev', from.netdev, 'src', source, 'table', table),
-    run('ip', family, 'rule', 'add', ...rule),
+    run('ip', family, 'rule', 'add', 'priority', priorities.leaving, 'to', target, 'lookup', table),
   ];
 }
 
 /** Moves the kernel's first rule behind those of the wires. */
-export const localRulesLast: readonly Action[] = (['-4', '-6'] as const).flatMap((family) => [
-  run('ip', family, 'rule', 'add', 'priority', localRulePriority, 'lookup', 'local'),
+export const localRulesLast: readonly Action[] = families.flatMap((family) => [
+  run('ip', family, 'rule', 'add', 'priority', priorities.local, 'lookup', 'local'),
   run('ip', family, 'rule', 'delete', 'priority', '0'),
 ]);
 
@@ -189,10 +203,11 @@ export function removeRxePairActions(pair: PairPlan): Action[] {
   return [
     ...pair.map(({ device }) => run('rdma', 'link', 'delete', device)),
     run('ip', 'link', 'delete', pair[0].netdev),
-    ...pair.flatMap((end) =>
-      (['-4', '-6'] as const).map((family) =>
-        run('ip', family, 'rule', 'delete', 'priority', wireRulePriority, 'lookup', routeTable(end)),
-      ),
+    ...families.flatMap((family) =>
+      pair.flatMap((end) => [
+        run('ip', family, 'rule', 'delete', 'priority', priorities.arriving, 'iif', end.netdev),
+        run('ip', family, 'rule', 'delete', 'priority', priorities.leaving, 'lookup', routeTable(end)),
+      ]),
     ),
   ];
 }

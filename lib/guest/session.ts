@@ -1,5 +1,5 @@
+import { type Action, batchActions, shellLines } from './action.js';
 import {
-  type Action,
   createHostActions,
   createRxePairActions,
   localRulesLast,
@@ -27,7 +27,7 @@ export function sessionScript(
       const options = 'trans=virtio,version=9p2000.L,msize=1048576,cache=mmap';
       return quoteCommand(['mount', '-t', '9p', '-o', options, shareTag(index), share]);
     }),
-    ...shellLines(networkActions(hosts, shape)),
+    ...batchActions(networkActions(hosts, shape)).flatMap(shellLines),
     'trap - ERR',
     'set +e',
     `cd -- ${quoteWord(folder)} || exit 125`,
@@ -55,35 +55,4 @@ function networkActions(hosts: number, shape: GuestOptions['shape']): Action[] {
     ...localRulesLast,
     ...createRxePairActions(planRxePair(0)),
   ];
-}
-
-/** One line a command; where several calls of ip follow each other, one call for them: starting it takes longest. */
-function shellLines(actions: readonly Action[]): string[] {
-  const lines: string[] = [];
-  let batch: { call: string; commands: string[] } | undefined;
-  const endBatch = () => {
-    if (batch !== undefined) lines.push(`${batch.call} -batch - <<'END'`, ...batch.commands, 'END');
-    batch = undefined;
-  };
-  for (const action of actions) {
-    const part = 'run' in action ? splitIp(action.run) : undefined;
-    if (part === undefined || part.call !== batch?.call) endBatch();
-    if (part !== undefined) {
-      batch ??= { call: part.call, commands: [] };
-      batch.commands.push(part.command);
-    } else if ('run' in action) lines.push(quoteCommand(action.run));
-    else lines.push(`echo ${quoteWord(action.text)} >${quoteWord(action.write)}`);
-  }
-  endBatch();
-  return lines;
-}
-
-/** @returns what a call of ip begins with, its options, and the rest; undefined for what ip cannot take as a batch. */
-function splitIp([program, ...args]: readonly string[]): { call: string; command: string } | undefined {
-  if (program !== 'ip' || args.includes('exec')) return undefined;
-  const options = args[0] === '-n' ? 2 : args[0]?.startsWith('-') ? 1 : 0;
-  return {
-    call: quoteCommand([program, ...args.slice(0, options)]),
-    command: args.slice(options).join(' '),
-  };
 }
