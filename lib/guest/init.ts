@@ -4,6 +4,7 @@ export const applets = [
   'chroot',
   'head',
   'insmod',
+  'ln',
   'killall5',
   'mkdir',
   'mkfifo',
@@ -44,6 +45,11 @@ mount -t proc proc /mnt/root/proc
 mount -t sysfs sysfs /mnt/root/sys
 mount -t devtmpfs dev /mnt/root/dev
 mkdir /mnt/root/dev/pts /mnt/root/dev/shm
+# These are udev's work elsewhere.
+ln -s /proc/self/fd /mnt/root/dev/fd
+ln -s /proc/self/fd/0 /mnt/root/dev/stdin
+ln -s /proc/self/fd/1 /mnt/root/dev/stdout
+ln -s /proc/self/fd/2 /mnt/root/dev/stderr
 mount -t devpts devpts /mnt/root/dev/pts
 mount -t tmpfs tmpfs /mnt/root/dev/shm
 # The host's sockets, locks and network namespaces mean nothing here.

@@ -116,7 +116,7 @@ function numberIn(
 }
 
 function parseSlot(text: string): readonly [number, number] {
-  const match = /^(\d+(?:\.\d+)?) (\d+(?:\.\d+)?)$/.exec(text);
+  const match = /^(\d+(?:\.\d+)?)(?:ms)? (\d+(?:\.\d+)?)(?:ms)?$/.exec(text);
   const slot = [Number(match?.[1]), Number(match?.[2])] as const;
   if (!(slot[0] <= slot[1]))
     throw wrongUsage(`--slot takes two milliseconds, the smaller one first, as in '4 6', not "${text}"`);
