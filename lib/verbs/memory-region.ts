@@ -1,0 +1,107 @@
+import { markAsUntransferable } from 'node:worker_threads';
+import { useBinding } from '../binding/addon.js';
+import type { NativeMemoryRegion } from '../binding/memory.js';
+import { NativeObject } from '../binding/native-object.js';
+import { invalidArgumentType, invalidArgumentValue, requireInteger, systemError } from '../errors.js';
+import type { ProtectionDomain } from './protection-domain.js';
+import { RemoteMemory } from './remote-memory.js';
+
+const accessBits = {
+  'remote-write': 2,
+  'remote-read': 4,
+  'remote-atomic': 8,
+} as const;
+
+/**
+ * What peers may do with a region. None is needed for sending and receiving. `read-sink`: data of an RDMA Read is
+ * placed here; on iWARP this grants REMOTE_WRITE (RFC 5040 §5.3).
+ */
+export type Access = keyof typeof accessBits | 'read-sink';
+
+const localWrite = 1;
+
+export function accessMask(access: readonly Access[], iwarp: boolean): number {
+  if (!Array.isArray(access)) throw invalidArgumentType('access', 'an array of access names', access);
+  let mask = localWrite;
+  for (const name of access) {
+    if (name === 'read-sink') mask |= iwarp ? accessBits['remote-write'] : 0;
+    else if (Object.hasOwn(accessBits, name)) mask |= accessBits[name as keyof typeof accessBits];
+    else
+      throw invalidArgumentValue(
+        'access',
+        name,
+        'must name remote-write, remote-read, remote-atomic or read-sink',
+      );
+  }
+  return mask;
+}
+
+/** The open regions by the buffer that they lie in. */
+const regionsByBuffer = new WeakMap<ArrayBufferLike, MemoryRegion[]>();
+
+/** The open region of a protection domain that these bytes lie in, if there is one. */
+export function findRegion(pd: ProtectionDomain, bytes: Uint8Array): MemoryRegion | undefined {
+  return regionsByBuffer.get(bytes.buffer)?.find((region) => {
+    const start = bytes.byteOffset - region.bytes.byteOffset;
+    return region.protectionDomain === pd && start >= 0 && start + bytes.length <= region.length;
+  });
+}
+
+/** Registered memory: `ibv_mr`. */
+export class MemoryRegion extends NativeObject {
+  readonly protectionDomain: ProtectionDomain;
+  /** The registered bytes. Its buffer can't be transferred to another thread. */
+  readonly bytes: Uint8Array;
+  /** Local key, as C sees it; requests name the region, not the key. */
+  readonly lkey: number;
+  /** Remote key: what a peer needs to reach the region, if its access allows that. */
+  readonly rkey: number;
+  /** Where the region starts in this process's address space: what peers address. */
+  readonly address: bigint;
+  /** Bytes. */
+  readonly length: number;
+  /** What was granted. */
+  readonly access: readonly Access[];
+
+  /** @internal */
+  constructor(
+    pd: ProtectionDomain,
+    region: NativeMemoryRegion,
+    bytes: Uint8Array,
+    access: readonly Access[],
+  ) {
+    const { native } = useBinding();
+    super('MemoryRegion', 1, region.handle, (handle) => native.deregisterMemory(handle), [pd]);
+    if (bytes.buffer instanceof ArrayBuffer) markAsUntransferable(bytes.buffer);
+    this.protectionDomain = pd;
+    this.bytes = bytes;
+    this.lkey = region.lkey;
+    this.rkey = region.rkey;
+    this.address = region.address;
+    this.length = region.length;
+    this.access = [...access];
+    const neighbours = regionsByBuffer.get(bytes.buffer);
+    if (neighbours === undefined) regionsByBuffer.set(bytes.buffer, [this]);
+    else neighbours.push(this);
+  }
+
+  /** Work requests in flight that use the region. */
+  get inFlight(): number {
+    return useBinding().native.memoryInFlight(this.handle);
+  }
+
+  /** The descriptor that lets a peer reach `length` bytes from `offset`, within the access that was granted. */
+  remote(offset = 0, length = this.length - offset): RemoteMemory {
+    requireInteger('offset', offset, 0, this.length);
+    requireInteger('length', length, 0, this.length - offset);
+    return new RemoteMemory(this.address + BigInt(offset), this.rkey, length);
+  }
+
+  /** `ibv_dereg_mr(3)`. Rejects with `EBUSY`, and stays open, while a work request in flight uses the region. */
+  override close(): Promise<void> {
+    if (!this.closed && this.inFlight > 0) return Promise.reject(systemError(16, 'ibv_dereg_mr'));
+    const neighbours = regionsByBuffer.get(this.bytes.buffer) ?? [];
+    if (!this.closed) neighbours.splice(neighbours.indexOf(this), 1);
+    return super.close();
+  }
+}

@@ -1,0 +1,130 @@
+import { useBinding } from '../binding/addon.js';
+import { errnoName, RdmaError, WorkCompletionError } from '../errors.js';
+import { completionFlags, opcodeName } from './opcode.js';
+import { statusName } from './status.js';
+
+/** What is kept of a completion after its callback. */
+export interface CompletionResult {
+  /** Bytes received, read or fetched; 0 for a send. */
+  byteLength: number;
+  /** The 32 bits of immediate data, if the message carried any. */
+  immediate?: number;
+  /** The remote key that the peer invalidated with this message, if it did. */
+  invalidatedRkey?: number;
+}
+
+/**
+ * A window on one record of the completion ring. There is one per environment and it moves: what it shows is
+ * valid only during the callback that it was passed to.
+ */
+export class WorkCompletion {
+  readonly #words: Uint32Array;
+  readonly #bytes: Uint8Array;
+  readonly #size: number;
+  readonly #at: Record<string, number>;
+  #base = 0;
+
+  constructor() {
+    const { native, rings } = useBinding();
+    this.#words = new Uint32Array(rings.completions);
+    this.#bytes = new Uint8Array(rings.completions);
+    this.#at = native.layout.workCompletion;
+    this.#size = native.layout.workCompletion.size;
+  }
+
+  /** Moves the window to a record of the ring. */
+  moveTo(index: number): void {
+    this.#base = index * this.#size;
+  }
+
+  #u32(field: string): number {
+    return this.#words[(this.#base + this.#at[field]!) >> 2]!;
+  }
+
+  #u8(field: string): number {
+    return this.#bytes[this.#base + this.#at[field]!]!;
+  }
+
+  /** First half of the `wr_id`: the slot that the request was posted with. */
+  get slot(): number {
+    return this.#u32('slot');
+  }
+
+  /** Second half of the `wr_id`. */
+  get generation(): number {
+    return this.#u32('generation');
+  }
+
+  /** `ibv_wc_status`, 0 for success. */
+  get status(): number {
+    return this.#u8('status');
+  }
+
+  get ok(): boolean {
+    return this.#u8('status') === 0;
+  }
+
+  /** The operation that was posted, known also when it failed: a value of {@link opcodes}. */
+  get opcode(): number {
+    return this.#u8('opcode');
+  }
+
+  /** Bytes received, for a receive. */
+  get byteLength(): number {
+    return this.#u32('byteLength');
+  }
+
+  /** Handle of the queue pair. */
+  get queuePair(): number {
+    return this.#u32('queuePair');
+  }
+
+  get vendorError(): number {
+    return this.#u32('vendorError');
+  }
+
+  /** `ibv_wc_flags`. */
+  get flags(): number {
+    return this.#u8('flags');
+  }
+
+  /** Immediate data in host byte order, or the invalidated rkey: see `flags`. */
+  get immediate(): number {
+    return this.#u32('immediate');
+  }
+
+  /** The sender's queue pair number, for UD. */
+  get sourceQp(): number {
+    return this.#u32('sourceQp');
+  }
+
+  /** Copies what outlives the callback. */
+  result(): CompletionResult {
+    const result: CompletionResult = { byteLength: this.byteLength };
+    if ((this.flags & completionFlags.withImmediate) !== 0) result.immediate = this.immediate;
+    if ((this.flags & completionFlags.withInvalidate) !== 0) result.invalidatedRkey = this.immediate;
+    return result;
+  }
+
+  /** The error that a completion without success stands for. */
+  error(): WorkCompletionError {
+    const status = statusName(this.status);
+    const cause =
+      status === 'POST_FAILED'
+        ? new RdmaError(
+            errnoName(this.vendorError),
+            `refused before the device saw it: ${errnoName(this.vendorError)}`,
+            {
+              errno: -this.vendorError,
+              syscall: this.opcode === 128 ? 'ibv_post_recv' : 'ibv_post_send',
+            },
+          )
+        : undefined;
+    return new WorkCompletionError(
+      status,
+      opcodeName(this.opcode),
+      this.vendorError,
+      cause === undefined ? {} : { cause },
+    );
+  }
+}

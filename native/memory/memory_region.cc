@@ -1,0 +1,186 @@
+#include "memory/memory_region.h"
+
+#include <cerrno>
+#include <utility>
+
+#include "environment.h"
+#include "support/arguments.h"
+
+namespace node_rdma {
+
+namespace {
+
+constexpr uint64_t kMaxLength = uint64_t{1} << 40;
+constexpr int kAccess =
+    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+
+struct Request {
+  uint64_t length;
+  int access;
+  bool huge_pages;
+  std::shared_ptr<ProtectionDomain> pd;
+};
+
+Request ReadRequest(Arguments& arguments) {
+  Request request;
+  request.length = arguments.Size(1, "length", 1, kMaxLength);
+  request.access = static_cast<int>(arguments.U32(2, "access", 0, kAccess));
+  request.huge_pages = arguments.Boolean(3, "hugePages");
+  request.pd = arguments.HandleAt<ProtectionDomain>(0);
+  return request;
+}
+
+std::shared_ptr<MemoryRegion> Allocate(const Request& request) {
+  std::shared_ptr<Mapping> mapping = Mapping::Make(request.length, request.huge_pages);
+  if (mapping == nullptr) return nullptr;
+  void* data = mapping->data();
+  return MemoryRegion::Register(request.pd, data, request.length, request.access, std::move(mapping));
+}
+
+Napi::Value AllocateMemory(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  const Request request = ReadRequest(arguments);
+  if (!arguments.ok()) return info.Env().Undefined();
+  std::shared_ptr<MemoryRegion> region = Allocate(request);
+  if (region == nullptr) return arguments.Fail(errno, "ibv_reg_mr");
+  return MemoryRegion::Describe(arguments.environment(), region);
+}
+
+// The region travels from the pool's thread to the loop's; if the environment ends meanwhile it is let go.
+struct Result {
+  std::shared_ptr<MemoryRegion> region;
+};
+
+Napi::Value AllocateMemoryAsync(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  const Request request = ReadRequest(arguments);
+  if (!arguments.ok()) return info.Env().Undefined();
+  Environment* environment = arguments.environment();
+  auto result = std::make_shared<Result>();
+  return environment->RunInPool(
+      "ibv_reg_mr",
+      [request, result] {
+        result->region = Allocate(request);
+        return result->region == nullptr ? errno : 0;
+      },
+      [environment, result] {
+        return MemoryRegion::Describe(environment, std::exchange(result->region, nullptr));
+      });
+}
+
+Napi::Value RegisterMemory(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  const Napi::Object view = arguments.Object(1, "view");
+  const int access = static_cast<int>(arguments.U32(2, "access", 0, kAccess));
+  const std::shared_ptr<ProtectionDomain> pd = arguments.HandleAt<ProtectionDomain>(0);
+  if (!arguments.ok()) return info.Env().Undefined();
+  void* data = nullptr;
+  size_t length = 0;
+  if (view.IsTypedArray()) {
+    // Asked of Node-API itself: this works on a SharedArrayBuffer too.
+    napi_typedarray_type type;
+    napi_get_typedarray_info(info.Env(), view, &type, &length, &data, nullptr, nullptr);
+    if (type != napi_uint8_array) data = nullptr;
+  }
+  if (data == nullptr || length == 0) {
+    Napi::TypeError::New(info.Env(),
+                         "The \"view\" argument must be a Uint8Array that is neither empty nor detached")
+        .ThrowAsJavaScriptException();
+    return info.Env().Undefined();
+  }
+  Environment* environment = arguments.environment();
+  auto result = std::make_shared<Result>();
+  auto buffer = std::make_shared<Napi::ObjectReference>(Napi::Persistent(view));
+  return environment->RunInPool(
+      "ibv_reg_mr",
+      [pd, data, length, access, result] {
+        result->region = MemoryRegion::Register(pd, data, length, access, nullptr);
+        return result->region == nullptr ? errno : 0;
+      },
+      [environment, result, buffer] {
+        result->region->HoldBuffer(buffer->Value());
+        return MemoryRegion::Describe(environment, std::exchange(result->region, nullptr));
+      });
+}
+
+Napi::Value DeregisterMemory(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  const std::shared_ptr<MemoryRegion> region = arguments.HandleAt<MemoryRegion>(0);
+  if (!arguments.ok()) return info.Env().Undefined();
+  if (region->in_flight() > 0) return arguments.Fail(EBUSY, "ibv_dereg_mr");
+  Environment* environment = arguments.environment();
+  region->Close();
+  environment->handles().Remove(region->handle());
+  auto buffer = std::make_shared<Napi::ObjectReference>(region->TakeBuffer());
+  // The pool's copy of the region is the last one.
+  return environment->RunInPool(
+      "ibv_dereg_mr", [region] { return 0; },
+      [environment, buffer]() -> Napi::Value {
+        buffer->Reset();
+        return Napi::Env(environment->env()).Undefined();
+      });
+}
+
+Napi::Value MemoryInFlight(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  const std::shared_ptr<MemoryRegion> region = arguments.HandleAt<MemoryRegion>(0);
+  if (!arguments.ok()) return info.Env().Undefined();
+  return Napi::Number::New(info.Env(), region->in_flight());
+}
+
+}  // namespace
+
+std::shared_ptr<MemoryRegion> MemoryRegion::Register(std::shared_ptr<ProtectionDomain> pd, void* data,
+                                                     size_t length, int access,
+                                                     std::shared_ptr<Mapping> mapping) {
+  ibv_mr* mr = ibv_reg_mr(pd->pd(), data, length, access);
+  if (mr == nullptr) return nullptr;
+  return std::make_shared<MemoryRegion>(std::move(pd), mr, access, std::move(mapping));
+}
+
+MemoryRegion::MemoryRegion(std::shared_ptr<ProtectionDomain> pd, ibv_mr* mr, int access,
+                           std::shared_ptr<Mapping> mapping)
+    : Object(kKind), pd_(std::move(pd)), mr_(mr), access_(access), mapping_(std::move(mapping)) {}
+
+MemoryRegion::~MemoryRegion() { ibv_dereg_mr(mr_); }
+
+Napi::Value MemoryRegion::Describe(Environment* environment, const std::shared_ptr<MemoryRegion>& region) {
+  Napi::Env env(environment->env());
+  Napi::Object result = Napi::Object::New(env);
+  if (region->mapping_ != nullptr) {
+    auto* shown = new std::shared_ptr<Mapping>(region->mapping_);
+    napi_value buffer;
+    const napi_status status = napi_create_external_arraybuffer(
+        env, region->mapping_->data(), region->length(),
+        [](napi_env, void*, void* hint) { delete static_cast<std::shared_ptr<Mapping>*>(hint); }, shown,
+        &buffer);
+    if (status != napi_ok) {
+      delete shown;
+      environment->Throw(status == napi_no_external_buffers_allowed ? EOPNOTSUPP : ENOMEM,
+                         "napi_create_external_arraybuffer");
+      return env.Undefined();
+    }
+    result.Set("buffer", Napi::Value(env, buffer));
+  } else {
+    result.Set("buffer", env.Null());
+  }
+  const uint32_t handle = environment->Adopt(region);
+  if (handle == 0) return env.Undefined();
+  result.Set("handle", handle);
+  result.Set("lkey", region->mr_->lkey);
+  result.Set("rkey", region->mr_->rkey);
+  result.Set("address", Napi::BigInt::New(env, region->address()));
+  result.Set("length", static_cast<double>(region->length()));
+  return result;
+}
+
+void MemoryRegion::Export(Napi::Object exports) {
+  Napi::Env env = exports.Env();
+  exports.Set("allocateMemory", Napi::Function::New(env, AllocateMemory, "allocateMemory"));
+  exports.Set("allocateMemoryAsync", Napi::Function::New(env, AllocateMemoryAsync, "allocateMemoryAsync"));
+  exports.Set("registerMemory", Napi::Function::New(env, RegisterMemory, "registerMemory"));
+  exports.Set("deregisterMemory", Napi::Function::New(env, DeregisterMemory, "deregisterMemory"));
+  exports.Set("memoryInFlight", Napi::Function::New(env, MemoryInFlight, "memoryInFlight"));
+}
+
+}  // namespace node_rdma

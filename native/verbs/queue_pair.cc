@@ -1,0 +1,223 @@
+#include "verbs/queue_pair.h"
+
+#include <arpa/inet.h>
+#include <rdma/rdma_cma.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "cm/cm_id.h"
+#include "environment.h"
+#include "support/arguments.h"
+
+namespace node_rdma {
+
+QueuePair::QueuePair(Environment* environment, Parents parents, ibv_qp* qp,
+                     const ibv_qp_init_attr& attributes)
+    : Object(kKind),
+      environment_(environment),
+      cm_id_(std::move(parents.cm_id)),
+      pd_(std::move(parents.pd)),
+      send_cq_(std::move(parents.send_cq)),
+      receive_cq_(std::move(parents.receive_cq)),
+      qp_(qp),
+      type_(attributes.qp_type),
+      capacity_(attributes.cap),
+      max_read_sge_(static_cast<uint32_t>(std::max(pd_->context()->attributes().max_sge_rd, 1))),
+      atomics_(pd_->context()->attributes().atomic_cap != IBV_ATOMIC_NONE),
+      siw_(pd_->context()->siw()),
+      sends_(attributes.cap.max_send_wr, attributes.cap.max_send_sge),
+      receives_(attributes.cap.max_recv_wr, attributes.cap.max_recv_sge),
+      receives_allowed_(cm_id_ != nullptr) {}
+
+QueuePair::~QueuePair() { DestroyVerbs(); }
+
+void QueuePair::DestroyVerbs() {
+  if (qp_ == nullptr) return;
+  ContextRegistry::Shared().Unroute(qp_);
+  if (cm_id_ != nullptr) {
+    cm_id_->DestroyQueuePair();
+  } else {
+    ibv_destroy_qp(qp_);
+  }
+  qp_ = nullptr;
+}
+
+uint32_t QueuePair::CompletionQueueOf(uint8_t opcode) const {
+  return (opcode == kOpcodeReceive ? receive_cq_ : send_cq_)->handle();
+}
+
+int QueuePair::CheckReceive() const {
+  if (closing()) return EBADF;
+  if (!receives_allowed_) return EINVAL;
+  // siw takes a receive after the connection has ended and never flushes it.
+  if (phase_ == Phase::kDisconnected) return ENOTCONN;
+  return 0;
+}
+
+int QueuePair::CheckSend(uint8_t opcode) const {
+  if (closing()) return EBADF;
+  if (phase_ == Phase::kBroken) return EIO;
+  // A datagram needs an address handle, a bind a memory window: the ring has none of either.
+  if (type_ == IBV_QPT_UD || opcode == IBV_WR_BIND_MW) return EOPNOTSUPP;
+  switch (opcode) {
+    case IBV_WR_ATOMIC_CMP_AND_SWP:
+    case IBV_WR_ATOMIC_FETCH_AND_ADD:
+      if (!atomics_ || type_ != IBV_QPT_RC) return EOPNOTSUPP;
+      break;
+    case IBV_WR_RDMA_READ:
+      if (type_ != IBV_QPT_RC) return EOPNOTSUPP;
+      break;
+    case IBV_WR_RDMA_WRITE_WITH_IMM:
+    case IBV_WR_SEND_WITH_IMM:
+    case IBV_WR_LOCAL_INV:
+      if (siw_) return EOPNOTSUPP;
+      break;
+    default:
+      break;
+  }
+  return phase_ == Phase::kConnected ? 0 : ENOTCONN;
+}
+
+void QueuePair::Connected(uint32_t initiator_depth) {
+  if (phase_ != Phase::kReady) return;
+  phase_ = Phase::kConnected;
+  initiator_depth_ = initiator_depth;
+}
+
+void QueuePair::Disconnected() { phase_ = Phase::kDisconnected; }
+
+void QueuePair::Break() { phase_ = Phase::kBroken; }
+
+void QueuePair::Modified(const ibv_qp_attr& attributes, int mask) {
+  if ((mask & IBV_QP_MAX_QP_RD_ATOMIC) != 0) initiator_depth_ = attributes.max_rd_atomic;
+  if ((mask & IBV_QP_STATE) == 0) return;
+  switch (attributes.qp_state) {
+    case IBV_QPS_RESET:
+      phase_ = Phase::kReady;
+      receives_allowed_ = false;
+      break;
+    case IBV_QPS_INIT:
+    case IBV_QPS_RTR:
+      receives_allowed_ = true;
+      break;
+    case IBV_QPS_RTS:
+      receives_allowed_ = true;
+      phase_ = Phase::kConnected;
+      break;
+    default:
+      phase_ = Phase::kDisconnected;
+  }
+}
+
+void QueuePair::ChainSend(ibv_send_wr* request) {
+  if (first_send_ == nullptr) {
+    first_send_ = request;
+  } else {
+    last_send_->next = request;
+  }
+  last_send_ = request;
+}
+
+void QueuePair::ChainReceive(ibv_recv_wr* request) {
+  if (first_receive_ == nullptr) {
+    first_receive_ = request;
+  } else {
+    last_receive_->next = request;
+  }
+  last_receive_ = request;
+}
+
+ibv_send_wr* QueuePair::TakeSendChain() { return std::exchange(first_send_, nullptr); }
+
+ibv_recv_wr* QueuePair::TakeReceiveChain() { return std::exchange(first_receive_, nullptr); }
+
+void QueuePair::Refuse(bool receive, uint32_t count, int error) {
+  WorkQueue& queue = receive ? receives_ : sends_;
+  const uint32_t first = queue.Tail() - count;
+  for (uint32_t position = first; position != first + count; position++) {
+    const WorkQueue::Entry& entry = queue.Newest(position);
+    WorkRequest request{};
+    request.queue_pair = handle();
+    request.opcode = entry.opcode;
+    request.slot = entry.slot;
+    request.generation = entry.generation;
+    environment_->completions().AddFailed(CompletionQueueOf(entry.opcode), request, error);
+  }
+  for (uint32_t i = 0; i < count; i++) queue.Pop();
+}
+
+bool QueuePair::Complete(const ibv_wc& completion, WorkCompletion* out) {
+  const auto low = static_cast<uint32_t>(completion.wr_id);
+  WorkQueue& queue = (low & kReceiveBit) != 0 ? receives_ : sends_;
+  const uint32_t position = low & WorkQueue::kPositionMask;
+  const WorkQueue::Entry* entry = queue.At(position);
+  if (entry == nullptr) return false;
+  const bool success = completion.status == IBV_WC_SUCCESS;
+  const bool seen = !entry->silent || !success;
+  if (seen) {
+    *out = {};
+    out->slot = entry->slot;
+    out->generation = entry->generation;
+    out->status = static_cast<uint8_t>(completion.status);
+    out->opcode = entry->opcode;
+    out->queue_pair = handle();
+    out->vendor_error = completion.vendor_err;
+    // The other fields mean nothing when the request failed.
+    if (success) {
+      out->flags = static_cast<uint8_t>(completion.wc_flags);
+      out->byte_length = completion.byte_len;
+      out->source_qp = completion.src_qp;
+      out->immediate = (completion.wc_flags & IBV_WC_WITH_INV) != 0   ? completion.invalidated_rkey
+                       : (completion.wc_flags & IBV_WC_WITH_IMM) != 0 ? ntohl(completion.imm_data)
+                                                                      : 0;
+    }
+  }
+  queue.Retire(position, success);
+  return seen;
+}
+
+void QueuePair::Destroy(std::function<void()> then) {
+  closing_ = true;
+  auto destroy = [this, self = shared_from_this(), then = std::move(then)]() mutable {
+    environment_->RunInPool(
+        [self] {
+          self->DestroyVerbs();
+          return 0;
+        },
+        [this, self, then = std::move(then)](int) {
+          SettleAll();
+          environment_->handles().Remove(handle());
+          then();
+        });
+  };
+  if (cm_id_ != nullptr) {
+    cm_id_->WhenIdle(std::move(destroy));
+  } else {
+    destroy();
+  }
+}
+
+void QueuePair::SettleAll() {
+  // What did complete is told as it was.
+  for (CompletionQueue* cq : {send_cq_.get(), receive_cq_.get()}) {
+    while (environment_->completions().PollAndDeliver(cq, CompletionDelivery::kBatch, false) > 0) {
+    }
+  }
+  for (WorkQueue* queue : {&sends_, &receives_}) {
+    queue->Clear([this](const WorkQueue::Entry& entry) {
+      if (entry.silent) return;
+      node_rdma::WorkCompletion completion{};
+      completion.slot = entry.slot;
+      completion.generation = entry.generation;
+      completion.status = IBV_WC_WR_FLUSH_ERR;
+      completion.opcode = entry.opcode;
+      completion.queue_pair = handle();
+      environment_->completions().Add(CompletionQueueOf(entry.opcode), completion);
+    });
+  }
+}
+
+}  // namespace node_rdma

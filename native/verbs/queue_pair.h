@@ -1,0 +1,114 @@
+#pragma once
+
+#include <infiniband/verbs.h>
+#include <napi.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "ring/records.h"
+#include "ring/work_queue.h"
+#include "support/object.h"
+#include "verbs/completion_queue.h"
+#include "verbs/protection_domain.h"
+
+namespace node_rdma {
+
+class CmId;
+class Environment;
+
+class QueuePair : public Object, public std::enable_shared_from_this<QueuePair> {
+ public:
+  static constexpr Kind kKind = Kind::kQueuePair;
+
+  struct Parents {
+    std::shared_ptr<ProtectionDomain> pd;
+    std::shared_ptr<CompletionQueue> send_cq;
+    std::shared_ptr<CompletionQueue> receive_cq;
+    // Null for a queue pair that is brought up by hand.
+    std::shared_ptr<CmId> cm_id;
+  };
+
+  QueuePair(Environment* environment, Parents parents, ibv_qp* qp, const ibv_qp_init_attr& attributes);
+  ~QueuePair() override;
+
+  ibv_qp* qp() const { return qp_; }
+  const ProtectionDomain* protection_domain() const { return pd_.get(); }
+  const WorkQueue& sends() const { return sends_; }
+  const WorkQueue& receives() const { return receives_; }
+  WorkQueue& sends() { return sends_; }
+  WorkQueue& receives() { return receives_; }
+  uint32_t max_send_sge() const { return capacity_.max_send_sge; }
+  uint32_t max_receive_sge() const { return capacity_.max_recv_sge; }
+  uint32_t max_inline_data() const { return capacity_.max_inline_data; }
+  uint32_t max_read_sge() const { return max_read_sge_; }
+  bool iwarp() const { return pd_->context()->iwarp(); }
+  bool siw() const { return siw_; }
+  uint32_t CompletionQueueOf(uint8_t opcode) const;
+
+  // Reads and atomics that may be outstanding towards the peer, as negotiated.
+  uint32_t initiator_depth() const { return initiator_depth_; }
+
+  // Whether the device would take such a request now; siw's queue is wedged by one that it does not take.
+  int CheckSend(uint8_t opcode) const;
+  int CheckReceive() const;
+  void Connected(uint32_t initiator_depth);
+  void Disconnected();
+  // The send queue takes nothing more.
+  void Break();
+  // The state changed by ibv_modify_qp.
+  void Modified(const ibv_qp_attr& attributes, int mask);
+
+  // Chains of the flush that is under way.
+  bool chained() const { return first_send_ != nullptr || first_receive_ != nullptr; }
+  void ChainSend(ibv_send_wr* request);
+  void ChainReceive(ibv_recv_wr* request);
+  ibv_send_wr* TakeSendChain();
+  ibv_recv_wr* TakeReceiveChain();
+  // The newest `count` requests were not taken by the provider: each comes back as a completion.
+  void Refuse(bool receive, uint32_t count, int error);
+
+  uint64_t WrId(uint32_t position, bool receive) const {
+    return uint64_t{handle()} << 32 | (receive ? kReceiveBit : 0) | position;
+  }
+  static uint32_t HandleOf(uint64_t wr_id) { return static_cast<uint32_t>(wr_id >> 32); }
+  // Takes a completion in; true when JavaScript is to see what was written to `out`.
+  bool Complete(const ibv_wc& completion, WorkCompletion* out);
+
+  // Destroys in the pool, as soon as no call on its cm_id is in the kernel. Then every request still
+  // outstanding comes back as flushed, the handle goes, and `then` runs on the environment's thread.
+  void Destroy(std::function<void()> then);
+
+  static void Export(Napi::Object exports);
+
+ private:
+  enum class Phase { kReady, kConnected, kDisconnected, kBroken };
+  static constexpr uint32_t kReceiveBit = 0x8000'0000;
+
+  void DestroyVerbs();
+  void SettleAll();
+
+  Environment* const environment_;
+  const std::shared_ptr<CmId> cm_id_;
+  const Membership<ProtectionDomain> pd_;
+  const Membership<CompletionQueue> send_cq_;
+  const Membership<CompletionQueue> receive_cq_;
+  ibv_qp* qp_;
+  const ibv_qp_type type_;
+  const ibv_qp_cap capacity_;
+  const uint32_t max_read_sge_;
+  const bool atomics_;
+  const bool siw_;
+  WorkQueue sends_;
+  WorkQueue receives_;
+  Phase phase_ = Phase::kReady;
+  uint32_t initiator_depth_ = 0;
+  bool receives_allowed_;
+  ibv_send_wr* first_send_ = nullptr;
+  ibv_send_wr* last_send_ = nullptr;
+  ibv_recv_wr* first_receive_ = nullptr;
+  ibv_recv_wr* last_receive_ = nullptr;
+};
+
+}  // namespace node_rdma
