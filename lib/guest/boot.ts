@@ -37,25 +37,29 @@ export async function runGuest(
     qemu.once('error', reject);
     qemu.once('close', () => resolve());
   });
+  // stdio of the child, from 3 on, in the order of startQemu.
+  const [outputPort, errorPort, controlPort] = qemu.stdio.slice(3) as [Duplex, Duplex, Duplex];
+  const consoleTail = [tail(qemu.stdout), tail(qemu.stderr)];
+  const endings = [forward(outputPort, output, marker), forward(errorPort, errors, marker)];
+
   let why: 'time limit' | 'stopped' | undefined;
   const end = (reason: typeof why) => {
     why ??= reason;
     qemu.kill('SIGKILL');
+    // Whoever should read the output may never do so again, and nobody would ever see its end.
+    for (const ending of endings) ending.destroy();
+    for (const port of [outputPort, errorPort]) port.destroy();
   };
   const onStop = () => end('stopped');
   stop.addEventListener('abort', onStop);
   if (stop.aborted) onStop();
   const timer = setTimeout(end, options.timeLimit * 1000, 'time limit');
 
-  // stdio of the child, from 3 on, in the order of startQemu.
-  const [outputPort, errorPort, controlPort] = qemu.stdio.slice(3) as [Duplex, Duplex, Duplex];
-  const consoleTail = [tail(qemu.stdout), tail(qemu.stderr)];
-  const endings = [forward(outputPort, output, marker), forward(errorPort, errors, marker)];
   // Reset when the guest dies early; its death is told by the end of the process.
   controlPort.on('error', () => {});
   controlPort.write(`${marker} ${Buffer.byteLength(script)}\n${script}`);
 
-  const [status] = await Promise.all(endings);
+  const [status] = await Promise.all(endings.map((ending) => ending.trailer));
   if (status !== undefined) qemu.kill('SIGKILL');
   await gone.finally(() => {
     clearTimeout(timer);
@@ -108,12 +112,11 @@ function folder(tag: string, path: string, options: string): string[] {
   ];
 }
 
-/** @returns what came behind the marker, once everything before it is with `target`. */
-async function forward(port: Duplex, target: Writable, marker: string): Promise<string | undefined> {
+function forward(port: Duplex, target: Writable, marker: string): StreamEnd {
   const end = new StreamEnd(marker);
   port.on('error', () => end.end());
   port.pipe(end).pipe(target, { end: false });
-  return end.trailer;
+  return end;
 }
 
 /** @returns a function that returns the last 16 KiB of what the stream carried. */

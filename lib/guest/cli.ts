@@ -7,6 +7,8 @@ import { Progress } from './progress.js';
 import { sessionScript } from './session.js';
 
 const signals = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
+/** Node ignores the signal and reports an error of the stream instead. */
+const brokenPipe = 13;
 
 async function main(): Promise<number> {
   const options = parseOptions(process.argv.slice(2), process.env);
@@ -16,7 +18,7 @@ async function main(): Promise<number> {
   }
   requireFolders(options.shares);
   const stop = new AbortController();
-  let signalNumber: number | undefined;
+  let signalNumber = brokenPipe;
   for (const [name, number] of Object.entries(signals))
     process.once(name, () => {
       signalNumber = number;
@@ -39,7 +41,7 @@ function requireFolders(folders: readonly string[]): void {
       throw new GuestFailure(`--share: there is no folder ${folder}`, exitStatus.usage);
 }
 
-function report(end: GuestEnd, options: GuestOptions, signalNumber: number = signals.SIGHUP): number {
+function report(end: GuestEnd, options: GuestOptions, signalNumber: number): number {
   switch (end.why) {
     case 'status':
       return end.status;

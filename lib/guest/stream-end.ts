@@ -34,6 +34,11 @@ export class StreamEnd extends Transform {
     done(null, this.#held);
   }
 
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    this.#settle(undefined);
+    done(error);
+  }
+
   #passOn(bytes: Buffer): void {
     const at = bytes.indexOf(this.#marker);
     const end = at < 0 ? bytes.length - this.#possibleBeginning(bytes) : at;
