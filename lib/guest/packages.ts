@@ -32,8 +32,6 @@ const packages = {
 export const bootPackages: readonly string[] = Object.keys(packages.boot);
 export const imagePackages: readonly string[] = [...bootPackages, ...Object.keys(packages.image)];
 
-const environment = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C' };
-
 const lockPatience = 600;
 
 /** Runs apt-get. Somebody else's apt, an unattended upgrade for one, is waited for. */
@@ -41,7 +39,7 @@ async function runApt(args: readonly string[], cwd = '/'): Promise<void> {
   const command = ['apt-get', '-y', '-q', '-o', `DPkg::Lock::Timeout=${lockPatience}`, ...args] as const;
   for (const deadline = performance.now() + lockPatience * 1000; ; await delay(1000)) {
     try {
-      await runProgram([...command], { cwd, env: environment });
+      await runProgram([...command], { cwd });
       return;
     } catch (error) {
       // apt waits for dpkg's lock, but gives up at once on those of its lists and its downloads.
@@ -72,7 +70,7 @@ export async function requireDebian(): Promise<void> {
 /** @returns those of `names` that are not installed. */
 export async function missingPackages(names: readonly string[]): Promise<string[]> {
   // It exits with 1 when it does not know one of the names, and lists the others all the same.
-  const list = await runProgram(['dpkg-query', '--list', ...names], { env: environment, success: [0, 1] });
+  const list = await runProgram(['dpkg-query', '--list', ...names], { success: [0, 1] });
   const installed = new Set([...list.matchAll(/^ii +([^\s:]+)/gm)].map(([, name]) => name));
   return names.filter((name) => !installed.has(name));
 }
