@@ -74,6 +74,7 @@ const cures: Record<string, string> = {
   'rdma_create_event_channel EACCES': 'this user may not open /dev/infiniband/rdma_cm: check its permissions',
   'rdma_resolve_addr ENODEV': 'no RDMA device has an address in that network: see `rdma link`',
   'rdma_get_devices ENODEV': 'this host has no RDMA device: see `rdma link`',
+  'ibv_open_device ENOSYS': 'the kernel has no RDMA: modprobe ib_uverbs, and a device',
   'ibv_open_device ENODEV': 'this host has no such RDMA device: see `rdma link`',
 };
 

@@ -72,7 +72,7 @@ Napi::Object Layout(Napi::Env env) {
 
 Napi::Value Initialize(const Napi::CallbackInfo& info) {
   if (!info[0].IsObject()) {
-    Napi::TypeError::New(info.Env(), "The \"hooks\" argument must be an object").ThrowAsJavaScriptException();
+    napi_throw_type_error(info.Env(), "ERR_INVALID_ARG_TYPE", "The \"hooks\" argument must be an object");
     return info.Env().Undefined();
   }
   return info.Env().GetInstanceData<Environment>()->Initialize(info[0].As<Napi::Object>());

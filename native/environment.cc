@@ -2,11 +2,14 @@
 
 #include <infiniband/verbs.h>
 
+#include <algorithm>
+#include <array>
 #include <cassert>
+#include <iterator>
 #include <utility>
 
+#include "cm/cm_id.h"
 #include "loop/worker_pool.h"
-#include "memory/memory_region.h"
 #include "verbs/context_registry.h"
 
 namespace node_rdma {
@@ -33,21 +36,23 @@ Environment::~Environment() = default;
 
 Napi::Value Environment::Initialize(Napi::Object hooks) {
   Napi::Env env(env_);
-  if (initialized_) {
-    Napi::Error::New(env, "The addon is already initialized in this environment")
-        .ThrowAsJavaScriptException();
-    return env.Undefined();
-  }
+  std::array<Napi::Function, std::size(kHookNames)> functions;
   for (size_t i = 0; i < std::size(kHookNames); i++) {
     napi_value value;
     if (napi_get_named_property(env, hooks, kHookNames[i], &value) != napi_ok) return env.Undefined();
     if (!Napi::Value(env, value).IsFunction()) {
-      Napi::TypeError::New(env, std::string("The hook ") + kHookNames[i] + " must be a function")
-          .ThrowAsJavaScriptException();
+      const std::string message = std::string("The hook ") + kHookNames[i] + " must be a function";
+      napi_throw_type_error(env, "ERR_INVALID_ARG_TYPE", message.c_str());
       return env.Undefined();
     }
-    functions_[i] = Napi::Persistent(Napi::Value(env, value).As<Napi::Function>());
+    functions[i] = Napi::Value(env, value).As<Napi::Function>();
   }
+  // Here, and not first: a getter of the hooks may have initialized the addon.
+  if (initialized_) {
+    napi_throw_error(env, "ERR_RDMA_INITIALIZED", "The addon is already initialized in this environment");
+    return env.Undefined();
+  }
+  for (size_t i = 0; i < functions.size(); i++) functions_[i] = Napi::Persistent(functions[i]);
   hooks_ = Napi::Persistent(hooks);
   napi_async_init(env, hooks, Napi::String::New(env, "node-rdma"), &async_context_);
   mailbox_->Open(loop_, [this](std::vector<Mailbox::Letter> letters) { Deliver(std::move(letters)); });
@@ -113,19 +118,22 @@ bool Environment::CallNested(Hook hook, size_t count, const napi_value* argument
 }
 
 void Environment::Deliver(std::vector<Mailbox::Letter> letters) {
-  for (const Mailbox::Letter& letter : letters) {
+  for (Mailbox::Letter& letter : letters) {
     if (ending_) return;
-    RunLetter(letter);
+    RunLetter(std::move(letter));
   }
 }
 
-void Environment::RunLetter(const Mailbox::Letter& letter) {
+void Environment::RunLetter(Mailbox::Letter letter) {
   Napi::Env env(env_);
   Napi::HandleScope scope(env);
   control_.in_callback++;
   napi_callback_scope callback_scope;
   napi_open_callback_scope(env, nullptr, async_context_, &callback_scope);
   letter();
+  // Before any reaction runs: what the letter still holds counts as a user of its parents, which could not be
+  // closed.
+  letter = nullptr;
   if (env.IsExceptionPending()) {
     const Napi::Error error = env.GetAndClearPendingException();
     napi_fatal_exception(env, error.Value());
@@ -150,10 +158,13 @@ void Environment::RunInPool(std::function<int()> work, std::function<void(int)> 
       });
 }
 
-Napi::Promise Environment::RunInPool(const char* syscall, std::function<int()> work, Done done) {
+Napi::Promise Environment::RunInPool(const char* syscall, std::function<int()> work, Done done,
+                                     std::function<void()> failed) {
   const auto deferred = Napi::Promise::Deferred::New(env_);
-  RunInPool(std::move(work), [this, deferred, syscall, done = std::move(done)](int error) {
+  RunInPool(std::move(work), [this, deferred, syscall, done = std::move(done),
+                              failed = std::move(failed)](int error) {
     if (error != 0) {
+      if (failed) failed();
       deferred.Reject(MakeError(error, syscall));
       return;
     }
@@ -166,6 +177,11 @@ Napi::Promise Environment::RunInPool(const char* syscall, std::function<int()> w
     }
   });
   return deferred.Promise();
+}
+
+uint32_t Environment::HoldBuffer(Napi::Object view) {
+  buffers_.emplace(++last_buffer_, Napi::Persistent(view));
+  return last_buffer_;
 }
 
 void Environment::WatchDevice(const std::shared_ptr<Context>& context, uint32_t device) {
@@ -204,25 +220,18 @@ void Environment::End(napi_async_cleanup_hook_handle hook) {
   completions_.Stop();
   for (auto& [context, watched] : watched_) watched.watcher->Stop();
   std::vector<std::shared_ptr<Object>> objects = handles_.TakeAll();
-  std::vector<Napi::ObjectReference> buffers;
-  for (const auto& object : objects) {
-    object->Close();
-    if (object->kind() == Kind::kMemoryRegion) {
-      buffers.push_back(static_cast<MemoryRegion*>(object.get())->TakeBuffer());
-    }
-  }
+  for (const auto& object : objects) object->Close();
   // Destroying may wait for the kernel; what a hanging call still holds goes when that call returns, without
   // us. The buffers of registered memory stay alive until the device has let go of them.
   struct Farewell {
     uv_async_t async;
     Environment* environment;
-    std::vector<Napi::ObjectReference> buffers;
   };
-  auto* farewell = new Farewell{{}, this, std::move(buffers)};
+  auto* farewell = new Farewell{{}, this};
   farewell->async.data = farewell;
   uv_async_init(loop_, &farewell->async, [](uv_async_t* async) {
     auto* farewell = static_cast<Farewell*>(async->data);
-    farewell->buffers.clear();
+    farewell->environment->buffers_.clear();
     uv_close(reinterpret_cast<uv_handle_t*>(async), [](uv_handle_t* handle) {
       auto* farewell = static_cast<Farewell*>(handle->data);
       Environment* environment = farewell->environment;
@@ -233,8 +242,20 @@ void Environment::End(napi_async_cleanup_hook_handle hook) {
       });
     });
   });
-  WorkerPool::Shared().Run([objects = std::move(objects), farewell]() mutable {
+  // On iWARP destroying an id that is connecting waits until its peer answers, or for 10 s. Nothing of ours has to
+  // wait for that: each gets a thread, the requests first, since the peer that is waited for may be one of them.
+  const auto ids = std::stable_partition(objects.begin(), objects.end(), [](const auto& object) {
+    return object->kind() != Kind::kCmId && object->kind() != Kind::kEventChannel;
+  });
+  std::stable_partition(ids, objects.end(), [](const auto& object) {
+    return object->kind() == Kind::kCmId && static_cast<CmId*>(object.get())->requested();
+  });
+  std::vector<std::shared_ptr<Object>> detached(std::make_move_iterator(ids),
+                                                std::make_move_iterator(objects.end()));
+  objects.erase(ids, objects.end());
+  WorkerPool::Shared().Run([objects = std::move(objects), detached = std::move(detached), farewell]() mutable {
     for (auto& object : objects) object.reset();
+    for (auto& object : detached) WorkerPool::Shared().Run([object = std::move(object)] {});
     uv_async_send(&farewell->async);
   });
 }

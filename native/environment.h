@@ -59,11 +59,18 @@ class Environment {
   bool CallNested(Hook hook, size_t count, const napi_value* arguments);
 
   // Runs `work` in the pool; it returns 0 or an errno. Then `done`, if given, runs on this thread and makes
-  // the value that the promise resolves with; an error rejects it.
+  // the value that the promise resolves with; an error rejects it, after `failed` has run. Neither may hold
+  // anything of JavaScript's: when the environment has ended they are destroyed on a thread of the pool.
   using Done = std::function<Napi::Value()>;
-  Napi::Promise RunInPool(const char* syscall, std::function<int()> work, Done done = nullptr);
+  Napi::Promise RunInPool(const char* syscall, std::function<int()> work, Done done = nullptr,
+                          std::function<void()> failed = nullptr);
   // Without a promise: `done` gets the errno. Not called when the environment ended meanwhile.
   void RunInPool(std::function<int()> work, std::function<void(int)> done);
+
+  // Keeps a buffer of JavaScript's alive while a device may reach it: until it is released by its number, or
+  // until everything of the environment is gone.
+  uint32_t HoldBuffer(Napi::Object view);
+  void ReleaseBuffer(uint32_t number) { buffers_.erase(number); }
 
   // Asynchronous events of a device are read on this loop while the environment has it open.
   void WatchDevice(const std::shared_ptr<Context>& context, uint32_t device);
@@ -78,7 +85,7 @@ class Environment {
   void ClosedHandle();
 
  private:
-  void RunLetter(const Mailbox::Letter& letter);
+  void RunLetter(Mailbox::Letter letter);
   void End(napi_async_cleanup_hook_handle hook);
   void MaybeEnded();
 
@@ -92,6 +99,8 @@ class Environment {
   napi_async_cleanup_hook_handle cleanup_hook_ = nullptr;
   Control control_{};
   HandleTable handles_;
+  std::map<uint32_t, Napi::ObjectReference> buffers_;
+  uint32_t last_buffer_ = 0;
   RequestRing requests_{this};
   CompletionDelivery completions_{this};
   struct WatchedContext {

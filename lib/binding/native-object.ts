@@ -4,22 +4,35 @@ interface Abandoned {
   /** Whether its owner was to close it. */
   owned: boolean;
   kind: string;
+  rank: number;
   handle: number;
   destroy: (handle: number) => unknown;
 }
 
-const registry = new FinalizationRegistry<Abandoned>(({ owned, kind, handle, destroy }) => {
-  if (owned)
-    process.emitWarning(`A ${kind} was garbage-collected without close()`, {
+let abandoned: Abandoned[] = [];
+
+const registry = new FinalizationRegistry<Abandoned>((object) => {
+  if (object.owned)
+    process.emitWarning(`A ${object.kind} was garbage-collected without close()`, {
       code: 'RDMA_NOT_CLOSED',
       type: 'RdmaWarning',
     });
-  try {
-    Promise.resolve(destroy(handle)).catch(() => {});
-  } catch {
-    // It is busy or already gone with its environment; the warning above names it.
-  }
+  // The collector finds parents and children in any order, so what it found is closed together.
+  if (abandoned.length === 0) setImmediate(closeAbandoned).unref();
+  abandoned.push(object);
 });
+
+async function closeAbandoned(): Promise<void> {
+  const objects = abandoned.sort((a, b) => a.rank - b.rank);
+  abandoned = [];
+  for (const { destroy, handle } of objects) {
+    try {
+      await destroy(handle);
+    } catch {
+      // It is in use by something that is still open; the warning has named it.
+    }
+  }
+}
 
 /**
  * One C object and its handle. An object closes what was made from it before it closes itself; the garbage
@@ -52,7 +65,7 @@ export abstract class NativeObject {
     this.#parents = parents;
     this.#self = new WeakRef<NativeObject>(this);
     for (const parent of parents) parent.#children.add(this.#self);
-    registry.register(this, { owned, kind, handle, destroy }, this);
+    registry.register(this, { owned, kind, rank, handle, destroy }, this);
     this.#destroy = destroy;
   }
 
@@ -79,12 +92,15 @@ export abstract class NativeObject {
     return this.close();
   }
 
-  /** What must happen before children are closed. */
-  protected beforeClose(): void {}
+  /** What must happen before children are closed, at once or by the end of a promise. */
+  protected beforeClose(): Promise<unknown> | undefined {
+    return undefined;
+  }
 
   async #close(): Promise<void> {
     registry.unregister(this);
-    this.beforeClose();
+    const before = this.beforeClose();
+    if (before !== undefined) await before;
     const children = [...this.#children].map((child) => child.deref()).filter((child) => child !== undefined);
     children.sort((a, b) => a.#rank - b.#rank);
     const ranks = new Set(children.map((child) => child.#rank));

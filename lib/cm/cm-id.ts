@@ -84,13 +84,21 @@ interface Waiter {
 
 /** The native half of a {@link CmId}, which is an EventEmitter and so can't extend it. */
 class NativeId extends NativeObject {
-  constructor(handle: number, channel: EventChannel) {
+  readonly #abandonWaiters: () => void;
+
+  /** `abandonWaiters` runs when the id is closed, also by its channel. */
+  constructor(handle: number, channel: EventChannel, abandonWaiters: () => void) {
     const { native } = useBinding();
     const destroy = (id: number) => {
       listeners.delete(id);
       return native.destroyId(id);
     };
     super('CmId', 1, handle, destroy, [channel]);
+    this.#abandonWaiters = abandonWaiters;
+  }
+
+  protected override beforeClose(): undefined {
+    this.#abandonWaiters();
   }
 }
 
@@ -103,6 +111,7 @@ export class CmId extends EventEmitter<CmIdEvents> {
   readonly #native: NativeId;
   readonly #handle: number;
   #waiter: Waiter | undefined;
+  #abandonConnect: ((error: Error) => void) | undefined;
   #device: Device | undefined;
 
   /** `rdma_create_id(3)`. */
@@ -120,7 +129,7 @@ export class CmId extends EventEmitter<CmIdEvents> {
     );
     this.channel = channel;
     this.#handle = handle ?? useBinding().native.createId(channel.handle, portSpaces[space]);
-    this.#native = new NativeId(this.#handle, channel);
+    this.#native = new NativeId(this.#handle, channel, () => this.#abandonWaiters());
     listeners.set(this.#handle, { handleEvent: (event) => this.#handleEvent(event) });
   }
 
@@ -149,6 +158,12 @@ export class CmId extends EventEmitter<CmIdEvents> {
     return new Promise((resolve, reject) => {
       this.#waiter = { ...waiter, resolve, reject };
     });
+  }
+
+  #abandonWaiters(): void {
+    this.#waiter?.reject(closedError('CmId'));
+    this.#waiter = undefined;
+    this.#abandonConnect?.(closedError('CmId'));
   }
 
   /** `rdma_bind_addr(3)`. */
@@ -209,9 +224,18 @@ export class CmId extends EventEmitter<CmIdEvents> {
   /**
    * `rdma_connect(3)`. Resolves when the call has returned; what the peer says comes as `established`, `rejected`,
    * `unreachable` or `connect-error`. siw makes the TCP connection inside this call and rejects with its errno.
+   * Rejects with `ERR_RDMA_CLOSED` as soon as the id is closed, though the call may still be in the kernel.
    */
   async connect(parameters: ConnectionParameters = {}): Promise<void> {
-    await useBinding().native.connect(this.#native.handle, checkParameters(parameters));
+    const returned = useBinding().native.connect(this.#native.handle, checkParameters(parameters));
+    const abandoned = new Promise<never>((_, reject) => {
+      this.#abandonConnect = reject;
+    });
+    try {
+      await Promise.race([returned, abandoned]);
+    } finally {
+      this.#abandonConnect = undefined;
+    }
   }
 
   /** `rdma_accept(3)`, on the id of a request. On siw the queue pair can send as soon as this returns. */
@@ -251,11 +275,8 @@ export class CmId extends EventEmitter<CmIdEvents> {
    * `rdma_destroy_id(3)`: rejects a request that was not answered, closes the queue pair first. While `connect()` is
    * still in the kernel the id is destroyed when that returns.
    */
-  async close(): Promise<void> {
-    const waiter = this.#waiter;
-    this.#waiter = undefined;
-    waiter?.reject(closedError('CmId'));
-    await this.#native.close();
+  close(): Promise<void> {
+    return this.#native.close();
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -26,13 +26,11 @@ export function requireSignal(name: string, signal: unknown): AbortSignal | unde
   throw invalidArgumentType(name, 'an AbortSignal', signal);
 }
 
-export function requireWaitOptions(options: WaitOptions | undefined): WaitOptions | undefined {
+export function requireWaitOptions(options: WaitOptions | undefined): void {
+  if (options === undefined) return;
   requireOptions('options', options);
-  if (options === undefined) return undefined;
-  const { timeout, signal } = options;
-  if (timeout !== undefined) requireInteger('options.timeout', timeout, 1, maxDelay);
-  if (requireSignal('options.signal', signal) === undefined && timeout === undefined) return undefined;
-  return options;
+  if (options.timeout !== undefined) requireInteger('options.timeout', options.timeout, 1, maxDelay);
+  requireSignal('options.signal', options.signal);
 }
 
 const nothing = () => {};

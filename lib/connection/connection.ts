@@ -4,7 +4,7 @@ import { inspect } from 'node:util';
 import { RdmaError, requireInteger, requireOptions } from '../errors.js';
 import type { PeerToPeerSummary } from '../peer-to-peer/handshake.js';
 import type { MemoryOptions, MemoryRegion, RemoteMemory } from '../verbs/index.js';
-import { maxDelay, requireWaitOptions, type WaitOptions } from './cancellation.js';
+import { maxDelay, type WaitOptions } from './cancellation.js';
 import { type Capabilities, capabilitiesOf } from './capabilities.js';
 import { closeTimeout } from './closing.js';
 import { type ConnectionState, Link, type LinkOwner } from './link.js';
@@ -48,7 +48,6 @@ export class Connection extends EventEmitter<ConnectionEvents> {
   readonly link: Link;
   readonly #number = nextNumber();
   readonly #resource = new AsyncResource('RdmaConnection');
-  #closed: Promise<void> | undefined;
 
   /** @internal */
   constructor(settings: ConnectionSettings, share: ChannelShare) {
@@ -148,7 +147,7 @@ export class Connection extends EventEmitter<ConnectionEvents> {
    * closing, or with what ended the connection.
    */
   send(data: Uint8Array, options?: WaitOptions): Promise<void> {
-    return this.link.sends.send(data, options === undefined ? undefined : requireWaitOptions(options));
+    return this.link.sends.send(data, options);
   }
 
   /**
@@ -167,11 +166,7 @@ export class Connection extends EventEmitter<ConnectionEvents> {
    * is in place. The peer's program is not told.
    */
   write(remote: RemoteMemory, data: Uint8Array, options?: WaitOptions): Promise<void> {
-    return this.link.sends.write(
-      remote,
-      data,
-      options === undefined ? undefined : requireWaitOptions(options),
-    );
+    return this.link.sends.write(remote, data, options);
   }
 
   /**
@@ -188,16 +183,12 @@ export class Connection extends EventEmitter<ConnectionEvents> {
     target: number | Uint8Array = remote?.length,
     options?: WaitOptions,
   ): Promise<Uint8Array> {
-    return this.link.sends.read(
-      remote,
-      target,
-      options === undefined ? undefined : requireWaitOptions(options),
-    );
+    return this.link.sends.read(remote, target, options);
   }
 
   /** The next message, as a copy of one's own; null when the connection has come to an orderly end. */
   receive(options?: WaitOptions): Promise<Buffer | null> {
-    return this.link.receives.receive(requireWaitOptions(options));
+    return this.link.receives.receive(options);
   }
 
   /** The messages, to the end: `receive()` again and again. To leave the loop does not close the connection. */
@@ -247,13 +238,12 @@ export class Connection extends EventEmitter<ConnectionEvents> {
    *
    * Resolves when everything is over, whatever ended it. Can be called at any time, any number of times.
    */
-  close(options: { timeout?: number } = {}): Promise<void> {
+  async close(options: { timeout?: number } = {}): Promise<void> {
     requireOptions('options', options);
     const timeout = requireInteger('options.timeout', options.timeout ?? closeTimeout, 0, maxDelay);
-    const closed = this.#closed ?? this.link.lifecycle.closed.outcome;
-    this.#closed = closed;
+    const closed = this.link.lifecycle.closed.outcome;
     this.link.close(timeout);
-    return closed;
+    await closed;
   }
 
   /** Ends the connection at once; what is outstanding is rejected, with `error` if there is one. */

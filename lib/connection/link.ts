@@ -71,6 +71,8 @@ export class Link implements SendQueueHost, ReceiveQueueHost, HandshakeHost {
   #agreement: Agreement | undefined;
   #flow: FlowControl | undefined;
   #connectCall: Promise<void> | undefined;
+  /** The peer has been asked for the connection. */
+  #asked = false;
   #established = false;
   #ended = false;
   #finished = false;
@@ -111,6 +113,11 @@ export class Link implements SendQueueHost, ReceiveQueueHost, HandshakeHost {
     return this.#driver?.summary;
   }
 
+  /** It is the active side and was not established, as far as it knows. */
+  get #unanswered(): boolean {
+    return this.#asked && !this.#established;
+  }
+
   get #target(): { address?: string; port?: number } {
     const { remoteAddress, remotePort } = this.addresses;
     return remoteAddress === undefined || remotePort === undefined
@@ -141,11 +148,11 @@ export class Link implements SendQueueHost, ReceiveQueueHost, HandshakeHost {
 
   /** `rdma_connect()` is in the kernel, where nothing can call it back. */
   connecting(call: Promise<void>): void {
-    this.#connectCall = call;
     const returned = () => {
       this.#connectCall = undefined;
     };
-    call.then(returned, returned);
+    this.#connectCall = call.then(returned, returned);
+    this.#asked = true;
   }
 
   /** What the two sides agreed on is known. */
@@ -339,25 +346,25 @@ export class Link implements SendQueueHost, ReceiveQueueHost, HandshakeHost {
   }
 
   async #tearDown(error: Error | undefined): Promise<void> {
+    // The kernel has the queue pair and the id in use until the peer answers, and siw takes up to 20 seconds to connect
+    // and 10 more to give up: nobody shall wait for that.
+    if (this.#unanswered) this.#finish(error);
+    await this.#connectCall;
     try {
-      // Disconnecting what is not connected, or not any more, fails and means nothing.
-      this.#id?.disconnect();
-    } catch {}
-    const pending = this.#connectCall;
-    if (pending === undefined) {
       await this.#takeBack();
+    } finally {
       this.#finish(error);
-    } else {
-      // siw can be in there for 20 seconds, with the queue pair in use.
-      this.#finish(error);
-      await pending.catch(() => {});
-      await this.#takeBack();
+      await this.#id?.close();
+      this.share.release();
     }
-    await this.#id?.close();
-    this.share.release();
   }
 
   async #takeBack(): Promise<void> {
+    try {
+      // Disconnecting what is not connected any more fails and means nothing. While the answer is awaited it would block
+      // this thread, in iw_cm_disconnect(): to destroy the id, which another thread does, is enough then.
+      if (!this.#unanswered) this.#id?.disconnect();
+    } catch {}
     const endpoint = this.#endpoint;
     if (endpoint === undefined) return;
     endpoint.quiesce();
@@ -369,6 +376,7 @@ export class Link implements SendQueueHost, ReceiveQueueHost, HandshakeHost {
   }
 
   #finish(error: Error | undefined): void {
+    if (this.#finished) return;
     this.#finished = true;
     this.share.unref();
     this.#owner.trace('closed', { error });

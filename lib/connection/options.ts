@@ -68,7 +68,7 @@ export interface ConnectOptions extends ConnectionOptions {
 }
 
 /** Options of `createServer()`: those of connections are for all that it accepts. */
-export interface ServerOptions extends ConnectionOptions {
+export interface ServerOptions extends Omit<ConnectionOptions, 'signal'> {
   /** `'accept'` (the default) honours a client's request, `'require'` refuses clients without, `false` declines it. */
   peerToPeer?: ServerPeerToPeer | undefined;
   /** Whether clients that ask for credits get them; default true. */
@@ -206,7 +206,7 @@ export function normalizeConnectionOptions(
       'options.privateData',
       given(options.privateData, defaults?.privateData ?? new Uint8Array(0)),
     ),
-    signal: requireSignal('options.signal', given(options.signal, defaults?.signal)),
+    signal: requireSignal('options.signal', options.signal),
     flowControl,
   };
 }

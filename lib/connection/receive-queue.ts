@@ -1,6 +1,6 @@
 import { RdmaError } from '../errors.js';
 import type { WorkCompletion } from '../verbs/index.js';
-import { AbortError, onCancel, type WaitOptions } from './cancellation.js';
+import { AbortError, onCancel, requireWaitOptions, type WaitOptions } from './cancellation.js';
 import { type FlowControl, messageKinds, prefixLength } from './flow-control.js';
 import type { ReceiveBuffer, ReceiveBuffers } from './receive-buffers.js';
 
@@ -175,6 +175,7 @@ export class ReceiveQueue {
 
   #read<T>(convert: (message: Message) => T, options: WaitOptions | undefined): Promise<T | null> {
     return new Promise((resolve, reject) => {
+      requireWaitOptions(options);
       if (options?.signal?.aborted === true) throw new AbortError(options.signal.reason);
       const message = this.#messages.shift();
       if (message !== undefined) return resolve(convert(message));

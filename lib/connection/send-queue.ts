@@ -7,7 +7,7 @@ import {
 } from '../errors.js';
 import type { Request } from '../peer-to-peer/handshake.js';
 import { opcodes, RemoteMemory, type WorkCompletion } from '../verbs/index.js';
-import { AbortError, onCancel, type WaitOptions } from './cancellation.js';
+import { AbortError, onCancel, requireWaitOptions, type WaitOptions } from './cancellation.js';
 import { wasFlushed } from './connection-error.js';
 import { type FlowControl, messageKinds, prefixLength } from './flow-control.js';
 import {
@@ -310,6 +310,7 @@ export class SendQueue implements SendRequestOwner {
 
   #submit(request: SendRequest, data: Uint8Array | undefined, options: WaitOptions | undefined): void {
     try {
+      requireWaitOptions(options);
       if (options?.signal?.aborted === true) throw new AbortError(options.signal.reason);
       if (this.#overfull(request)) {
         throw new RdmaError(

@@ -45,7 +45,11 @@ export interface ServerAddress {
  *
  * ```js
  * const server = createServer(async (connection) => {
- *   for await (const message of connection) await connection.send(message);
+ *   try {
+ *     for await (const message of connection) await connection.send(message);
+ *   } catch (error) {
+ *     console.error(`${connection.remoteAddress}: ${error.message}`);
+ *   }
  * });
  * await server.listen({ port: 7471 });
  * ```

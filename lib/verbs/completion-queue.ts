@@ -2,7 +2,7 @@ import { setHook, useBinding } from '../binding/addon.js';
 import { NativeObject } from '../binding/native-object.js';
 import { invalidArgumentType, requireInteger, requireOneOf, requireOptions } from '../errors.js';
 import { CompletionChannel } from './completion-channel.js';
-import type { Device } from './device.js';
+import { Device } from './device.js';
 import { rings } from './rings.js';
 import type { WorkCompletion } from './work-completion.js';
 
@@ -46,6 +46,20 @@ setHook('onCompletions', (handle, first, count) => {
   control[inUse] = 0;
 });
 
+function create(
+  device: Device,
+  entries: number,
+  channel: CompletionChannel | undefined,
+  ownChannel: CompletionChannel | undefined,
+): { handle: number; entries: number } {
+  try {
+    return useBinding().native.createCompletionQueue(device.handle, entries, channel?.handle ?? 0);
+  } catch (error) {
+    void ownChannel?.close();
+    throw error;
+  }
+}
+
 /** `ibv_cq`. */
 export class CompletionQueue extends NativeObject {
   readonly device: Device;
@@ -58,21 +72,22 @@ export class CompletionQueue extends NativeObject {
   constructor(device: Device, options: CompletionQueueOptions) {
     if (options === undefined) throw invalidArgumentType('options', 'an object', options);
     requireOptions('options', options);
-    requireInteger('options.entries', options.entries, 1, 0x7fff_ffff);
+    if (!(device instanceof Device)) throw invalidArgumentType('device', 'a Device', device);
+    const entries = requireInteger('options.entries', options.entries, 1, 0x7fff_ffff);
     const waiting = requireOneOf('options.waiting', options.waiting ?? 'adaptive', waitings);
     const spin = requireInteger('options.spin', options.spin ?? 200, 0, 1000);
-    const { onCompletion } = options;
+    const { onCompletion, channel: given } = options;
     if (onCompletion !== undefined && typeof onCompletion !== 'function') {
       throw invalidArgumentType('options.onCompletion', 'a function', onCompletion);
     }
-    const sleeps = waiting === 'event' || waiting === 'adaptive';
-    const ownChannel = options.channel === undefined && sleeps ? new CompletionChannel(device) : undefined;
-    const channel = options.channel ?? ownChannel;
-    if (channel !== undefined && !(channel instanceof CompletionChannel)) {
-      throw invalidArgumentType('options.channel', 'a CompletionChannel', channel);
+    if (given !== undefined && !(given instanceof CompletionChannel)) {
+      throw invalidArgumentType('options.channel', 'a CompletionChannel', given);
     }
+    const sleeps = waiting === 'event' || waiting === 'adaptive';
+    const ownChannel = given === undefined && sleeps ? new CompletionChannel(device) : undefined;
+    const channel = given ?? ownChannel;
     const { native } = useBinding();
-    const cq = native.createCompletionQueue(device.handle, options.entries, channel?.handle ?? 0);
+    const cq = create(device, entries, channel, ownChannel);
     const destroy = (handle: number) => {
       queues.delete(handle);
       return native.destroyCompletionQueue(handle);

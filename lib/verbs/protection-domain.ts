@@ -1,7 +1,15 @@
 import { constants } from 'node:buffer';
+import { markAsUntransferable } from 'node:worker_threads';
 import { useBinding } from '../binding/addon.js';
+import type { NativeMemoryRegion } from '../binding/memory.js';
 import { NativeObject } from '../binding/native-object.js';
-import { invalidArgumentType, invalidArgumentValue, requireInteger, requireOptions } from '../errors.js';
+import {
+  closedError,
+  invalidArgumentType,
+  invalidArgumentValue,
+  requireInteger,
+  requireOptions,
+} from '../errors.js';
 import { Device } from './device.js';
 import { type Access, accessMask, MemoryRegion } from './memory-region.js';
 
@@ -15,6 +23,7 @@ export interface MemoryOptions {
 /** `ibv_pd`: queue pairs reach the memory regions of their own domain and no others. */
 export class ProtectionDomain extends NativeObject {
   readonly device: Device;
+  readonly #registrations = new Set<Promise<NativeMemoryRegion>>();
 
   /** `ibv_alloc_pd(3)`. */
   constructor(device: Device) {
@@ -46,8 +55,29 @@ export class ProtectionDomain extends NativeObject {
     requireInteger('length', length, 1, constants.MAX_LENGTH);
     const { native } = useBinding();
     const huge = options.hugePages ?? false;
-    const region = await native.allocateMemoryAsync(this.handle, length, this.#access(options), huge);
+    const region = await this.#registering(
+      native.allocateMemoryAsync(this.handle, length, this.#access(options), huge),
+    );
     return new MemoryRegion(this, region, new Uint8Array(region.buffer!, 0, length), options.access ?? []);
+  }
+
+  /** The domain is not deallocated before this has settled; a region that comes too late is let go. */
+  async #registering(registration: Promise<NativeMemoryRegion>): Promise<NativeMemoryRegion> {
+    const settled = registration.then(async (region) => {
+      if (!this.closed) return region;
+      await useBinding().native.deregisterMemory(region.handle);
+      throw closedError('ProtectionDomain');
+    });
+    this.#registrations.add(settled);
+    try {
+      return await settled;
+    } finally {
+      this.#registrations.delete(settled);
+    }
+  }
+
+  protected override beforeClose(): Promise<unknown> | undefined {
+    return this.#registrations.size === 0 ? undefined : Promise.allSettled(this.#registrations);
   }
 
   /**
@@ -70,7 +100,10 @@ export class ProtectionDomain extends NativeObject {
     requireInteger('memory.byteLength', view.byteLength, 1, Number.MAX_SAFE_INTEGER);
     const { native } = useBinding();
     const access = this.#access(options);
-    const region = await native.registerMemory(this.handle, view, access);
+    const pd = this.handle;
+    // First: memory that is transferred while it is being registered would be freed under the device.
+    if (buffer instanceof ArrayBuffer) markAsUntransferable(buffer);
+    const region = await this.#registering(native.registerMemory(pd, view, access));
     return new MemoryRegion(this, region, view, options.access ?? []);
   }
 }

@@ -7,7 +7,7 @@ import { MemoryRegion } from './memory-region.js';
 import { type Opcode, opcodes, requestFlags } from './opcode.js';
 import { ProtectionDomain } from './protection-domain.js';
 import { RemoteMemory } from './remote-memory.js';
-import type { RingSge } from './request-ring.js';
+import { RequestRing, type RingSge } from './request-ring.js';
 import { rings } from './rings.js';
 import type { CompletionHandler } from './slot-table.js';
 import type { CompletionResult, WorkCompletion } from './work-completion.js';
@@ -137,8 +137,18 @@ export class QueuePair extends NativeObject {
     if (typeof request !== 'object' || request === null)
       throw invalidArgumentType('request', 'an object', request);
     const opcode = opcodes[requireOneOf('request.opcode', request.opcode, Object.keys(opcodes) as Opcode[])];
-    const sges = (request.sges ?? []).map((sge, i) => this.#sge(sge, `request.sges[${i}]`));
-    const { remote, immediate = 0, compareAdd, swap } = request;
+    if (typeof handler?.complete !== 'function') {
+      throw invalidArgumentType('handler', 'an object with a function complete', handler);
+    }
+    const { remote, immediate = 0, compareAdd, swap, sges: elements = [] } = request;
+    if (!Array.isArray(elements)) throw invalidArgumentType('request.sges', 'an array', elements);
+    requireInteger('request.sges.length', elements.length, 0, RequestRing.maxSges);
+    const sges = elements.map((sge: Sge, i) => this.#sge(sge, `request.sges[${i}]`));
+    for (const [name, operand] of Object.entries({ compareAdd, swap })) {
+      if (operand !== undefined && typeof operand !== 'bigint') {
+        throw invalidArgumentType(`request.${name}`, 'a bigint', operand);
+      }
+    }
     if (remote !== undefined && !(remote instanceof RemoteMemory)) {
       throw invalidArgumentType('request.remote', 'a RemoteMemory', remote);
     }
@@ -209,7 +219,7 @@ export class QueuePair extends NativeObject {
   }
 
   /** Posts what is still in the submission ring, so that it fails or completes before the queue pair goes. */
-  protected override beforeClose(): void {
+  protected override beforeClose(): undefined {
     rings().requests.flush();
   }
 

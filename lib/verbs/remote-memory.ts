@@ -1,4 +1,4 @@
-import { invalidArgumentType, requireInteger } from '../errors.js';
+import { invalidArgumentType, invalidArgumentValue, requireInteger } from '../errors.js';
 
 /**
  * A piece of a peer's memory that it lets this side read or write: what `read()`, `write()` and atomics take. It
@@ -55,6 +55,12 @@ export class RemoteMemory {
   }
 
   static fromJSON(json: { address: string; rkey: number; length: number }): RemoteMemory {
-    return new RemoteMemory(BigInt(json.address), json.rkey, json.length);
+    if (typeof json !== 'object' || json === null) throw invalidArgumentType('json', 'an object', json);
+    const { address, rkey, length } = json;
+    if (typeof address !== 'string') throw invalidArgumentType('json.address', 'a string', address);
+    if (!/^\d{1,20}$/.test(address)) {
+      throw invalidArgumentValue('json.address', address, 'must be a decimal number');
+    }
+    return new RemoteMemory(BigInt(address), rkey, length);
   }
 }

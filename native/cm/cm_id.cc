@@ -21,11 +21,6 @@ CmId::CmId(Environment* environment, std::shared_ptr<EventChannel> channel, rdma
 
 CmId::~CmId() { DestroyVerbs(); }
 
-CmId* CmId::Of(Environment* environment, const rdma_cm_id* id) {
-  if (id == nullptr) return nullptr;
-  return environment->handles().Find<CmId>(static_cast<uint32_t>(reinterpret_cast<uintptr_t>(id->context)));
-}
-
 int CmId::Bind(const sockaddr_storage& address) {
   sockaddr_storage copy = address;
   return ErrnoOf(rdma_bind_addr(id_, reinterpret_cast<sockaddr*>(&copy)));
@@ -38,7 +33,8 @@ int CmId::ResolveAddress(sockaddr_storage* source, sockaddr_storage* destination
 }
 
 int CmId::ResolveRoute(int timeout) {
-  if (role_ != Role::kNew) return EINVAL;
+  // librdmacm looks at the device without checking that there is one.
+  if (role_ != Role::kNew || id_->verbs == nullptr) return EINVAL;
   return ErrnoOf(rdma_resolve_route(id_, timeout));
 }
 
@@ -54,10 +50,6 @@ int CmId::CreateQueuePair(const Context& context, ibv_pd* pd, ibv_qp_init_attr* 
   if (id_->verbs == nullptr || id_->verbs != context.verbs() || id_->qp != nullptr || calls_ > 0)
     return EINVAL;
   return ErrnoOf(rdma_create_qp(id_, pd, attributes));
-}
-
-void CmId::DestroyQueuePair() {
-  if (id_ != nullptr && id_->qp != nullptr) rdma_destroy_qp(id_);
 }
 
 int CmId::Connect(const rdma_conn_param& parameters, std::vector<uint8_t> private_data,
@@ -155,7 +147,7 @@ void CmId::WhenIdle(std::function<void()> action) {
 void CmId::Destroy(std::function<void()> then) {
   closing_ = true;
   const std::shared_ptr<QueuePair> queue_pair = queue_pair_.lock();
-  if (queue_pair != nullptr && !queue_pair->closing()) {
+  if (queue_pair != nullptr) {
     queue_pair->Destroy([this, self = shared_from_this(), then = std::move(then)]() mutable {
       DestroyAfterQueuePair(std::move(then));
     });
@@ -181,7 +173,6 @@ void CmId::DestroyAfterQueuePair(std::function<void()> then) {
 void CmId::DestroyVerbs() {
   if (id_ == nullptr) return;
   if (role_ == Role::kRequested) rdma_reject(id_, nullptr, 0);
-  if (id_->qp != nullptr) rdma_destroy_qp(id_);
   rdma_destroy_id(id_);
   id_ = nullptr;
 }

@@ -27,10 +27,14 @@ class CmId : public Object, public std::enable_shared_from_this<CmId> {
   CmId(Environment* environment, std::shared_ptr<EventChannel> channel, rdma_cm_id* id, Role role);
   ~CmId() override;
 
-  // The object of an id, from the handle in its context; null when it is gone.
-  static CmId* Of(Environment* environment, const rdma_cm_id* id);
+  // The handle of an id's object, from its context; 0 for none.
+  static uint32_t HandleOf(const rdma_cm_id* id) {
+    return id == nullptr ? 0 : static_cast<uint32_t>(reinterpret_cast<uintptr_t>(id->context));
+  }
 
   rdma_cm_id* id() const { return id_; }
+  // A connection request that has not been answered.
+  bool requested() const { return role_ == Role::kRequested; }
 
   // Each returns 0 or an errno.
   int Bind(const sockaddr_storage& address);
@@ -41,7 +45,9 @@ class CmId : public Object, public std::enable_shared_from_this<CmId> {
   int Reject(const std::vector<uint8_t>& private_data);
   int Disconnect();
   int CreateQueuePair(const Context& context, ibv_pd* pd, ibv_qp_init_attr* attributes);
-  void DestroyQueuePair();
+  // Takes the queue pair off the id, on the environment's thread, so that neither librdmacm's handling of
+  // events nor a call on the id reaches one that is being destroyed on another.
+  void DetachQueuePair() { id_->qp = nullptr; }
   void SetQueuePair(const std::shared_ptr<QueuePair>& queue_pair) { queue_pair_ = queue_pair; }
 
   // rdma_connect in the pool; `done` gets 0 or an errno. An errno at once where it may not be called.

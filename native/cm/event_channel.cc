@@ -82,7 +82,15 @@ void EventChannel::OnReadable() {
   for (int i = 0; i < kEventsPerTurn && !closing(); i++) {
     rdma_cm_event* raw;
     if (rdma_get_cm_event(channel_, &raw) != 0) return;
-    Event event{raw->event, raw->id, raw->listen_id, raw->status, {}, {}};
+    // Their handles: once the event is acknowledged, another thread may free the ids.
+    const bool requested = raw->event == RDMA_CM_EVENT_CONNECT_REQUEST;
+    Event event{raw->event,
+                requested ? raw->id : nullptr,
+                requested ? 0 : CmId::HandleOf(raw->id),
+                CmId::HandleOf(raw->listen_id),
+                raw->status,
+                {},
+                {}};
     if (HasConnectionParameters(raw->event)) {
       event.parameters = raw->param.conn;
       const auto* data = static_cast<const uint8_t*>(raw->param.conn.private_data);
@@ -97,17 +105,19 @@ void EventChannel::OnReadable() {
 }
 
 uint32_t EventChannel::Apply(const Event& event) {
-  if (event.type == RDMA_CM_EVENT_CONNECT_REQUEST) {
-    CmId* listener = CmId::Of(environment_, event.listener);
-    auto request = std::make_shared<CmId>(environment_, shared_from_this(), event.id, CmId::Role::kRequested);
+  HandleTable& handles = environment_->handles();
+  if (event.request != nullptr) {
+    const CmId* listener = handles.Find<CmId>(event.listener);
+    auto request =
+        std::make_shared<CmId>(environment_, shared_from_this(), event.request, CmId::Role::kRequested);
     const bool wanted = listener != nullptr && !listener->closing();
-    const uint32_t handle = environment_->handles().Add(request);
-    event.id->context = reinterpret_cast<void*>(static_cast<uintptr_t>(handle));
+    const uint32_t handle = handles.Add(request);
+    event.request->context = reinterpret_cast<void*>(static_cast<uintptr_t>(handle));
     if (wanted && handle != 0) return handle;
     request->Destroy([] {});
     return 0;
   }
-  CmId* id = CmId::Of(environment_, event.id);
+  CmId* id = handles.Find<CmId>(event.id);
   if (id == nullptr || id->closing()) return 0;
   id->Apply(event.type, event.parameters);
   return id->handle();
@@ -117,15 +127,13 @@ void EventChannel::Emit(const Event& event, uint32_t id) {
   Napi::Env env(environment_->env());
   Napi::HandleScope scope(env);
   Napi::Object result = Napi::Object::New(env);
-  const CmId* listener =
-      event.type == RDMA_CM_EVENT_CONNECT_REQUEST ? CmId::Of(environment_, event.listener) : nullptr;
   Napi::Uint8Array data = Napi::Uint8Array::New(env, event.private_data.size());
   if (!event.private_data.empty())
     std::memcpy(data.Data(), event.private_data.data(), event.private_data.size());
   const std::pair<const char*, double> numbers[] = {
       {"type", event.type},
       {"id", id},
-      {"listener", listener == nullptr ? 0 : listener->handle()},
+      {"listener", event.request == nullptr ? 0 : event.listener},
       {"status", event.status},
       {"responderResources", event.parameters.responder_resources},
       {"initiatorDepth", event.parameters.initiator_depth},

@@ -32,8 +32,10 @@ class EventChannel : public Object, public std::enable_shared_from_this<EventCha
   // A copy of an event, so that the event is acknowledged before JavaScript runs.
   struct Event {
     rdma_cm_event_type type;
-    rdma_cm_id* id;
-    rdma_cm_id* listener;
+    // The new id of a connection request, which nobody else knows yet.
+    rdma_cm_id* request;
+    uint32_t id;
+    uint32_t listener;
     int status;
     rdma_conn_param parameters;
     std::vector<uint8_t> private_data;

@@ -83,14 +83,12 @@ Napi::Value RegisterMemory(const Napi::CallbackInfo& info) {
     if (type != napi_uint8_array) data = nullptr;
   }
   if (data == nullptr || length == 0) {
-    Napi::TypeError::New(info.Env(),
-                         "The \"view\" argument must be a Uint8Array that is neither empty nor detached")
-        .ThrowAsJavaScriptException();
+    arguments.FailType("view", "a Uint8Array that is neither empty nor detached");
     return info.Env().Undefined();
   }
   Environment* environment = arguments.environment();
   auto result = std::make_shared<Result>();
-  auto buffer = std::make_shared<Napi::ObjectReference>(Napi::Persistent(view));
+  const uint32_t buffer = environment->HoldBuffer(view);
   return environment->RunInPool(
       "ibv_reg_mr",
       [pd, data, length, access, result] {
@@ -98,9 +96,13 @@ Napi::Value RegisterMemory(const Napi::CallbackInfo& info) {
         return result->region == nullptr ? errno : 0;
       },
       [environment, result, buffer] {
-        result->region->HoldBuffer(buffer->Value());
-        return MemoryRegion::Describe(environment, std::exchange(result->region, nullptr));
-      });
+        result->region->set_held_buffer(buffer);
+        const Napi::Value region =
+            MemoryRegion::Describe(environment, std::exchange(result->region, nullptr));
+        if (region.IsUndefined()) environment->ReleaseBuffer(buffer);
+        return region;
+      },
+      [environment, buffer] { environment->ReleaseBuffer(buffer); });
 }
 
 Napi::Value DeregisterMemory(const Napi::CallbackInfo& info) {
@@ -111,12 +113,12 @@ Napi::Value DeregisterMemory(const Napi::CallbackInfo& info) {
   Environment* environment = arguments.environment();
   region->Close();
   environment->handles().Remove(region->handle());
-  auto buffer = std::make_shared<Napi::ObjectReference>(region->TakeBuffer());
+  const uint32_t buffer = region->held_buffer();
   // The pool's copy of the region is the last one.
   return environment->RunInPool(
       "ibv_dereg_mr", [region] { return 0; },
       [environment, buffer]() -> Napi::Value {
-        buffer->Reset();
+        environment->ReleaseBuffer(buffer);
         return Napi::Env(environment->env()).Undefined();
       });
 }

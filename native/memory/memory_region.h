@@ -37,9 +37,9 @@ class MemoryRegion : public Object {
   int in_flight() const { return in_flight_; }
   void AddInFlight(int count) { in_flight_ += count; }
 
-  // Keeps a buffer of JavaScript's alive while the device may reach it.
-  void HoldBuffer(Napi::Object view) { buffer_ = Napi::Persistent(view); }
-  Napi::ObjectReference TakeBuffer() { return std::move(buffer_); }
+  // Number of the buffer that the environment holds for it; 0 for a mapping.
+  uint32_t held_buffer() const { return held_buffer_; }
+  void set_held_buffer(uint32_t number) { held_buffer_ = number; }
 
   // What JavaScript gets; shows the mapping as an ArrayBuffer if there is one.
   static Napi::Value Describe(Environment* environment, const std::shared_ptr<MemoryRegion>& region);
@@ -51,7 +51,7 @@ class MemoryRegion : public Object {
   ibv_mr* const mr_;
   const int access_;
   const std::shared_ptr<Mapping> mapping_;
-  Napi::ObjectReference buffer_;
+  uint32_t held_buffer_ = 0;
   int in_flight_ = 0;
 };
 

@@ -78,11 +78,12 @@ bool CompletionDelivery::Deliver(uint32_t cq, uint32_t count, bool nested) {
   const bool ok = nested ? environment_->CallNested(Environment::Hook::kCompletions, 3, arguments)
                          : environment_->Call(Environment::Hook::kCompletions, 3, arguments);
   napi_close_handle_scope(env, scope);
-  if (ok) return true;
+  // Whatever threw after the last handler had returned, a tick for example, the batch has been delivered.
+  if (ok || !busy()) return true;
   environment_->control().completions_in_use = 0;
   // The handler of the last one consumed threw. The rest comes again, before anything newer.
   const uint32_t consumed = std::min(environment_->control().completions_consumed, count);
-  for (uint32_t i = count; i > consumed; i--) made_.push_front({cq, records_[i - 1]});
+  for (uint32_t i = count; i > consumed; i--) made_.push_front({cq, records_[i - 1], nullptr});
   if (!made_.empty()) ScheduleTurn();
   return false;
 }
@@ -161,16 +162,53 @@ void CompletionDelivery::AddFailed(uint32_t cq, const WorkRequest& request, int 
 }
 
 void CompletionDelivery::Add(uint32_t cq, const WorkCompletion& completion) {
-  made_.push_back({cq, completion});
+  made_.push_back({cq, completion, nullptr});
   ScheduleTurn();
+}
+
+void CompletionDelivery::Collect(CompletionQueue* cq) {
+  WorkCompletion batch[kBatch];
+  uint32_t count = 0;
+  while (cq->Take(batch, kBatch, &count) > 0) {
+    for (uint32_t i = 0; i < count; i++) Add(cq->handle(), batch[i]);
+  }
+}
+
+void CompletionDelivery::Then(std::function<void()> action) {
+  if (made_.empty()) {
+    action();
+    return;
+  }
+  made_.push_back({0, {}, std::move(action)});
+  ScheduleTurn();
+}
+
+int CompletionDelivery::DeliverMadeFor(uint32_t cq, uint32_t limit) {
+  uint32_t count = 0;
+  for (auto made = made_.begin(); made != made_.end() && count < std::min(limit, kBatch);) {
+    if (made->action || made->cq != cq) {
+      made++;
+      continue;
+    }
+    records_[count++] = made->completion;
+    made = made_.erase(made);
+  }
+  return count == 0 || Deliver(cq, count, true) ? static_cast<int>(count) : -1;
 }
 
 bool CompletionDelivery::DeliverMade() {
   while (!made_.empty()) {
     if (busy()) return false;
+    if (made_.front().action) {
+      Mailbox::Letter action = std::move(made_.front().action);
+      made_.pop_front();
+      environment_->Deliver({std::move(action)});
+      if (environment_->ending()) return false;
+      continue;
+    }
     const uint32_t cq = made_.front().cq;
     uint32_t count = 0;
-    while (!made_.empty() && made_.front().cq == cq && count < kBatch) {
+    while (!made_.empty() && !made_.front().action && made_.front().cq == cq && count < kBatch) {
       records_[count++] = made_.front().completion;
       made_.pop_front();
     }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -43,11 +44,20 @@ class CompletionDelivery {
   // A completion that no device made: it is delivered in the next turn, in order.
   void AddFailed(uint32_t cq, const WorkRequest& request, int error);
   void Add(uint32_t cq, const WorkCompletion& completion);
+  // Takes everything from a queue, to be delivered in the same way.
+  void Collect(CompletionQueue* cq);
+  // Runs `action` as soon as what is to be delivered by now has been.
+  void Then(std::function<void()> action);
+  // Delivers at most `limit` of what was made for a queue, while JavaScript is on the stack; their count, -1
+  // when a handler threw.
+  int DeliverMadeFor(uint32_t cq, uint32_t limit);
 
  private:
+  // A completion, or an action between completions.
   struct Made {
     uint32_t cq;
     WorkCompletion completion;
+    std::function<void()> action;
   };
 
   void ScheduleTurn();

@@ -54,11 +54,14 @@ void RequestRing::Flush() {
     GatherElement more[kMaxSges];
     uint32_t count = record.sge_count > 1 ? record.sge_count - 1u : 0;
     if (count > kMaxSges - 1) count = 0;
-    for (uint32_t taken = 0; taken < count && tail != head; tail++) {
+    uint32_t taken = 0;
+    while (taken < count && tail != head) {
       Continuation continuation;
-      std::memcpy(&continuation, &records_[tail % kCapacity], sizeof continuation);
+      std::memcpy(&continuation, &records_[tail++ % kCapacity], sizeof continuation);
       for (uint32_t i = 0; i < 4 && taken < count; i++) more[taken++] = continuation.elements[i];
     }
+    // The rest of its elements was not submitted.
+    for (; taken < count; taken++) more[taken] = {};
     Take(record, more);
   }
   control.request_tail = head;
@@ -136,12 +139,17 @@ int RequestRing::CheckRead(const QueuePair& queue_pair, const WorkRequest& recor
 void RequestRing::Chain(QueuePair* queue_pair, const WorkRequest& record, const GatherElement* elements,
                         MemoryRegion* const* regions) {
   ibv_sge* sges = &sges_[sge_count_];
+  uint32_t sge_count = 0;
   for (uint32_t i = 0; i < record.sge_count; i++) {
-    sges[i].addr = regions[i]->address() + elements[i].offset;
-    sges[i].length = elements[i].length;
-    sges[i].lkey = regions[i]->lkey();
+    // siw's transmit path spins for ever on an empty element before another one (siw_qp_tx.c, siw_tx_hdt). One
+    // is kept where all are empty: a request without elements is something else.
+    if (elements[i].length == 0 && (i + 1 < record.sge_count || sge_count > 0)) continue;
+    ibv_sge& sge = sges[sge_count++];
+    sge.addr = regions[i]->address() + elements[i].offset;
+    sge.length = elements[i].length;
+    sge.lkey = regions[i]->lkey();
   }
-  sge_count_ += record.sge_count;
+  sge_count_ += sge_count;
 
   const bool receive = record.opcode == kOpcodeReceive;
   WorkQueue& queue = receive ? queue_pair->receives() : queue_pair->sends();
@@ -162,7 +170,7 @@ void RequestRing::Chain(QueuePair* queue_pair, const WorkRequest& record, const 
     wr = {};
     wr.wr_id = queue_pair->WrId(position, true);
     wr.sg_list = sges;
-    wr.num_sge = record.sge_count;
+    wr.num_sge = static_cast<int>(sge_count);
     queue_pair->ChainReceive(&wr);
     return;
   }
@@ -170,7 +178,7 @@ void RequestRing::Chain(QueuePair* queue_pair, const WorkRequest& record, const 
   std::memset(&wr, 0, sizeof wr);
   wr.wr_id = queue_pair->WrId(position, false);
   wr.sg_list = sges;
-  wr.num_sge = record.sge_count;
+  wr.num_sge = static_cast<int>(sge_count);
   wr.opcode = static_cast<ibv_wr_opcode>(record.opcode);
   wr.send_flags = (signaled ? IBV_SEND_SIGNALED : 0) | ((record.flags & kFence) != 0 ? IBV_SEND_FENCE : 0) |
                   ((record.flags & kSolicited) != 0 ? IBV_SEND_SOLICITED : 0) |
@@ -193,11 +201,9 @@ void RequestRing::Chain(QueuePair* queue_pair, const WorkRequest& record, const 
 }
 
 void RequestRing::PostChains() {
-  for (const std::shared_ptr<QueuePair>& queue_pair : touched_) {
-    // Receives first: a send may tell the peer that there is room for it to answer.
-    PostReceives(queue_pair.get());
-    PostSends(queue_pair.get());
-  }
+  // Receives first: a send may tell the peer, which can be in this process, that there is room for it to answer.
+  for (const std::shared_ptr<QueuePair>& queue_pair : touched_) PostReceives(queue_pair.get());
+  for (const std::shared_ptr<QueuePair>& queue_pair : touched_) PostSends(queue_pair.get());
   touched_.clear();
   send_count_ = receive_count_ = sge_count_ = 0;
 }

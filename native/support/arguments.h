@@ -58,6 +58,7 @@ class Arguments {
     return Handle<T>(U32(index, "handle"));
   }
 
+  void FailType(const char* name, const char* expected);
   // Throws the error of a failed C call and returns undefined for the caller to return.
   Napi::Value Fail(int error, const char* syscall);
 
@@ -65,7 +66,6 @@ class Arguments {
   uint32_t CheckU32(Napi::Value value, const char* name, uint32_t min, uint32_t max);
   std::optional<std::vector<uint8_t>> CheckBytes(Napi::Value value, const char* name);
   std::string CheckString(Napi::Value value, const char* name);
-  void FailType(const char* name, const char* expected);
   void FailRange(const char* name, double min, double max);
   void FailHandle(const char* kind);
 

@@ -62,7 +62,9 @@ Napi::Value PollCompletionQueue(const Napi::CallbackInfo& info) {
   if (completions.busy()) return arguments.Fail(EBUSY, "ibv_poll_cq");
   uint32_t total = 0;
   while (limit > 0 && !cq->closing()) {
-    const int taken = completions.PollAndDeliver(cq.get(), limit, true);
+    // What is left over from a handler that threw comes before anything newer.
+    int taken = completions.DeliverMadeFor(cq->handle(), limit);
+    if (taken == 0) taken = completions.PollAndDeliver(cq.get(), limit, true);
     if (info.Env().IsExceptionPending()) return info.Env().Undefined();
     if (taken <= 0) break;
     total += static_cast<uint32_t>(taken);

@@ -34,14 +34,17 @@ QueuePair::QueuePair(Environment* environment, Parents parents, ibv_qp* qp,
 
 QueuePair::~QueuePair() { DestroyVerbs(); }
 
+void QueuePair::Detach() {
+  if (cm_id_ != nullptr && !detached_) cm_id_->DetachQueuePair();
+  detached_ = true;
+}
+
 void QueuePair::DestroyVerbs() {
   if (qp_ == nullptr) return;
   ContextRegistry::Shared().Unroute(qp_);
-  if (cm_id_ != nullptr) {
-    cm_id_->DestroyQueuePair();
-  } else {
-    ibv_destroy_qp(qp_);
-  }
+  Detach();
+  // All that rdma_destroy_qp does for a queue pair with completion queues of ours.
+  ibv_destroy_qp(qp_);
   qp_ = nullptr;
 }
 
@@ -180,18 +183,21 @@ bool QueuePair::Complete(const ibv_wc& completion, WorkCompletion* out) {
 }
 
 void QueuePair::Destroy(std::function<void()> then) {
+  if (destroyed_) {
+    then();
+    return;
+  }
+  when_destroyed_.push_back(std::move(then));
+  if (closing_) return;
   closing_ = true;
-  auto destroy = [this, self = shared_from_this(), then = std::move(then)]() mutable {
-    environment_->RunInPool(
+  auto destroy = [self = shared_from_this()] {
+    self->Detach();
+    self->environment_->RunInPool(
         [self] {
           self->DestroyVerbs();
           return 0;
         },
-        [this, self, then = std::move(then)](int) {
-          SettleAll();
-          environment_->handles().Remove(handle());
-          then();
-        });
+        [self](int) { self->Destroyed(); });
   };
   if (cm_id_ != nullptr) {
     cm_id_->WhenIdle(std::move(destroy));
@@ -200,12 +206,16 @@ void QueuePair::Destroy(std::function<void()> then) {
   }
 }
 
+void QueuePair::Destroyed() {
+  destroyed_ = true;
+  SettleAll();
+  environment_->handles().Remove(handle());
+  for (auto& then : std::exchange(when_destroyed_, {})) environment_->completions().Then(std::move(then));
+}
+
 void QueuePair::SettleAll() {
   // What did complete is told as it was.
-  for (CompletionQueue* cq : {send_cq_.get(), receive_cq_.get()}) {
-    while (environment_->completions().PollAndDeliver(cq, CompletionDelivery::kBatch, false) > 0) {
-    }
-  }
+  for (CompletionQueue* cq : {send_cq_.get(), receive_cq_.get()}) environment_->completions().Collect(cq);
   for (WorkQueue* queue : {&sends_, &receives_}) {
     queue->Clear([this](const WorkQueue::Entry& entry) {
       if (entry.silent) return;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "ring/records.h"
 #include "ring/work_queue.h"
@@ -77,7 +78,8 @@ class QueuePair : public Object, public std::enable_shared_from_this<QueuePair> 
   bool Complete(const ibv_wc& completion, WorkCompletion* out);
 
   // Destroys in the pool, as soon as no call on its cm_id is in the kernel. Then every request still
-  // outstanding comes back as flushed, the handle goes, and `then` runs on the environment's thread.
+  // outstanding comes back as flushed, the handle goes, and `then` runs on the environment's thread. May be
+  // called again before that, and after it.
   void Destroy(std::function<void()> then);
 
   static void Export(Napi::Object exports);
@@ -86,7 +88,9 @@ class QueuePair : public Object, public std::enable_shared_from_this<QueuePair> 
   enum class Phase { kReady, kConnected, kDisconnected, kBroken };
   static constexpr uint32_t kReceiveBit = 0x8000'0000;
 
+  void Detach();
   void DestroyVerbs();
+  void Destroyed();
   void SettleAll();
 
   Environment* const environment_;
@@ -95,6 +99,9 @@ class QueuePair : public Object, public std::enable_shared_from_this<QueuePair> 
   const Membership<CompletionQueue> send_cq_;
   const Membership<CompletionQueue> receive_cq_;
   ibv_qp* qp_;
+  bool detached_ = false;
+  bool destroyed_ = false;
+  std::vector<std::function<void()>> when_destroyed_;
   const ibv_qp_type type_;
   const ibv_qp_cap capacity_;
   const uint32_t max_read_sge_;
