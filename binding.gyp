@@ -31,7 +31,13 @@
   },
   "target_defaults": {
     "include_dirs": ["native", "<!(node -p \"require('node-addon-api').include_dir\")"],
-    "defines": ["NAPI_VERSION=8", "NODE_ADDON_API_DISABLE_DEPRECATED", "NODE_ADDON_API_DISABLE_CPP_EXCEPTIONS"],
+    "defines": [
+      "NAPI_VERSION=8",
+      "NODE_ADDON_API_DISABLE_DEPRECATED",
+      "NODE_ADDON_API_DISABLE_CPP_EXCEPTIONS",
+      # In a worker that is being terminated nothing can be thrown any more; without this the process aborts.
+      "NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS"
+    ],
     "cflags": ["-Wall", "-Wextra", "-Wno-unused-parameter", "-fvisibility=hidden"],
     "cflags_cc!": ["-std=gnu++17", "-std=gnu++14"],
     "cflags_cc": ["-std=gnu++20", "-fno-exceptions", "-fvisibility-inlines-hidden"],

@@ -161,21 +161,21 @@ void Environment::RunInPool(std::function<int()> work, std::function<void(int)> 
 Napi::Promise Environment::RunInPool(const char* syscall, std::function<int()> work, Done done,
                                      std::function<void()> failed) {
   const auto deferred = Napi::Promise::Deferred::New(env_);
-  RunInPool(std::move(work), [this, deferred, syscall, done = std::move(done),
-                              failed = std::move(failed)](int error) {
-    if (error != 0) {
-      if (failed) failed();
-      deferred.Reject(MakeError(error, syscall));
-      return;
-    }
-    Napi::Env env(env_);
-    const Napi::Value value = done ? done() : env.Undefined();
-    if (env.IsExceptionPending()) {
-      deferred.Reject(env.GetAndClearPendingException().Value());
-    } else {
-      deferred.Resolve(value);
-    }
-  });
+  RunInPool(std::move(work),
+            [this, deferred, syscall, done = std::move(done), failed = std::move(failed)](int error) {
+              if (error != 0) {
+                if (failed) failed();
+                deferred.Reject(MakeError(error, syscall));
+                return;
+              }
+              Napi::Env env(env_);
+              const Napi::Value value = done ? done() : env.Undefined();
+              if (env.IsExceptionPending()) {
+                deferred.Reject(env.GetAndClearPendingException().Value());
+              } else {
+                deferred.Resolve(value);
+              }
+            });
   return deferred.Promise();
 }
 
@@ -242,8 +242,9 @@ void Environment::End(napi_async_cleanup_hook_handle hook) {
       });
     });
   });
-  // On iWARP destroying an id that is connecting waits until its peer answers, or for 10 s. Nothing of ours has to
-  // wait for that: each gets a thread, the requests first, since the peer that is waited for may be one of them.
+  // On iWARP destroying an id that is connecting waits until its peer answers, or for 10 s. Nothing of ours
+  // has to wait for that: each gets a thread, the requests first, since the peer that is waited for may be
+  // one of them.
   const auto ids = std::stable_partition(objects.begin(), objects.end(), [](const auto& object) {
     return object->kind() != Kind::kCmId && object->kind() != Kind::kEventChannel;
   });
@@ -253,11 +254,12 @@ void Environment::End(napi_async_cleanup_hook_handle hook) {
   std::vector<std::shared_ptr<Object>> detached(std::make_move_iterator(ids),
                                                 std::make_move_iterator(objects.end()));
   objects.erase(ids, objects.end());
-  WorkerPool::Shared().Run([objects = std::move(objects), detached = std::move(detached), farewell]() mutable {
-    for (auto& object : objects) object.reset();
-    for (auto& object : detached) WorkerPool::Shared().Run([object = std::move(object)] {});
-    uv_async_send(&farewell->async);
-  });
+  WorkerPool::Shared().Run(
+      [objects = std::move(objects), detached = std::move(detached), farewell]() mutable {
+        for (auto& object : objects) object.reset();
+        for (auto& object : detached) WorkerPool::Shared().Run([object = std::move(object)] {});
+        uv_async_send(&farewell->async);
+      });
 }
 
 void Environment::MaybeEnded() {

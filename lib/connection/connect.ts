@@ -11,7 +11,7 @@ import {
 import { makeOffer, readAnswer } from '../peer-to-peer/negotiation.js';
 import { maxDelay } from './cancellation.js';
 import { Connection } from './connection.js';
-import { callError, connectError, rejectionError, type Target } from './connection-error.js';
+import { callError, connectError, lostError, rejectionError, type Target } from './connection-error.js';
 import { Endpoint } from './endpoint.js';
 import { ActiveDriver } from './handshake-driver.js';
 import type { Link } from './link.js';
@@ -113,7 +113,12 @@ class ActiveSide {
     const bytes = encodePrivateData(this.#offer, privateData, limit);
     this.#id.on('established', (event) => this.#established(event));
     this.#id.on('rejected', (event) => {
-      this.#link.end(rejectionError(event, this.#target, this.#offer !== null));
+      // A server that dies before it has this side's RTU rejects what is established here (InfiniBand, RoCE).
+      if (this.#link.state === 'connecting') {
+        this.#link.end(rejectionError(event, this.#target, this.#offer !== null));
+      } else {
+        this.#link.end(lostError(event));
+      }
     });
     this.#id.on('unreachable', (event) => this.#link.end(connectError(event, this.#target)));
     this.#id.on('connect-error', (event) => this.#link.end(connectError(event, this.#target)));

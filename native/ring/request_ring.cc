@@ -141,8 +141,8 @@ void RequestRing::Chain(QueuePair* queue_pair, const WorkRequest& record, const 
   ibv_sge* sges = &sges_[sge_count_];
   uint32_t sge_count = 0;
   for (uint32_t i = 0; i < record.sge_count; i++) {
-    // siw's transmit path spins for ever on an empty element before another one (siw_qp_tx.c, siw_tx_hdt). One
-    // is kept where all are empty: a request without elements is something else.
+    // siw's transmit path spins for ever on an empty element before another one (siw_qp_tx.c, siw_tx_hdt).
+    // One is kept where all are empty: a request without elements is something else.
     if (elements[i].length == 0 && (i + 1 < record.sge_count || sge_count > 0)) continue;
     ibv_sge& sge = sges[sge_count++];
     sge.addr = regions[i]->address() + elements[i].offset;
@@ -201,7 +201,8 @@ void RequestRing::Chain(QueuePair* queue_pair, const WorkRequest& record, const 
 }
 
 void RequestRing::PostChains() {
-  // Receives first: a send may tell the peer, which can be in this process, that there is room for it to answer.
+  // Receives first: a send may tell the peer, which can be in this process, that there is room for it to
+  // answer.
   for (const std::shared_ptr<QueuePair>& queue_pair : touched_) PostReceives(queue_pair.get());
   for (const std::shared_ptr<QueuePair>& queue_pair : touched_) PostSends(queue_pair.get());
   touched_.clear();

@@ -91,7 +91,7 @@ function fill(random: Random, ring: WildRing, pair: Pair, count: number, tally: 
     if ((flags & signaled) !== 0 || opcode === 128) owed.add(number);
     const sgeCount = random.chance(85) ? random.below(3) : random.below(256);
     const remote = random.chance(90) ? passive.memory.address : BigInt(random.u32());
-    // Continuations that are missing, or too many, make the records behind them something else: a pair of both.
+    // As many as the record claims: with fewer, the records behind it would be taken for them.
     const elements = sgeCount > 1 && sgeCount <= 16 ? sgeCount - 1 : 0;
     ring.add(
       {
@@ -112,9 +112,8 @@ function fill(random: Random, ring: WildRing, pair: Pair, count: number, tally: 
       },
       Array.from({ length: elements }, () => [region(), length(), offset()] as const),
     );
-    if (random.chance(5)) useBinding().native.flush();
-    // A record has at most four continuations: room for one more must be left.
-    else if (i % 128 === 127) useBinding().native.flush();
+    // A record has at most four continuations, so the ring takes this many.
+    if (random.chance(5) || i % 128 === 127) useBinding().native.flush();
   }
   useBinding().native.flush();
   return owed;
