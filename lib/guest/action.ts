@@ -65,6 +65,8 @@ function ipBatch(options: readonly string[]): [string, ...string[]] {
 
 async function run([program, ...args]: readonly [string, ...string[]], input: string): Promise<void> {
   const child = spawn(program, args, { stdio: ['pipe', 'ignore', 'pipe'] });
+  // A program that ends without reading its input says why with its status.
+  child.stdin.on('error', () => {});
   child.stdin.end(input);
   const [[status], stderr] = await Promise.all([once(child, 'close'), text(child.stderr)]);
   if (status !== 0)
