@@ -19,6 +19,12 @@ import { type ConnectOptions, type ConnectSettings, normalizeConnectOptions } fr
 import { ChannelShare } from './shared-channel.js';
 import { canRead, termsOf } from './terms.js';
 
+/**
+ * How often InfiniBand and RoCE repeat what is not acknowledged. With 7, the most, rxe never gives up (`rxe_comp.c` takes
+ * it for RNR's 7, which means for ever), and a peer that is gone would be found by nobody.
+ */
+const retryCount = 6;
+
 /** Milliseconds. */
 const firstResolveTimeout = 250;
 
@@ -128,6 +134,7 @@ class ActiveSide {
     const call = this.#id.connect({
       responderResources,
       initiatorDepth,
+      retryCount,
       ...(bytes.length === 0 ? {} : { privateData: bytes }),
     });
     this.#link.connecting(call);

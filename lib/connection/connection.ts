@@ -240,7 +240,12 @@ export class Connection extends EventEmitter<ConnectionEvents> {
    */
   async close(options: { timeout?: number } = {}): Promise<void> {
     requireOptions('options', options);
-    const timeout = requireInteger('options.timeout', options.timeout ?? closeTimeout, 0, maxDelay);
+    const timeout = requireInteger(
+      'options.timeout',
+      options.timeout === undefined ? closeTimeout : options.timeout,
+      0,
+      maxDelay,
+    );
     const closed = this.link.lifecycle.closed.outcome;
     this.link.close(timeout);
     await closed;

@@ -91,10 +91,11 @@ export class MemoryRegion extends NativeObject {
   }
 
   /** The descriptor that lets a peer reach `length` bytes from `offset`, within the access that was granted. */
-  remote(offset = 0, length = this.length - offset): RemoteMemory {
+  remote(offset = 0, length?: number): RemoteMemory {
     requireInteger('offset', offset, 0, this.length);
-    requireInteger('length', length, 0, this.length - offset);
-    return new RemoteMemory(this.address + BigInt(offset), this.rkey, length);
+    const rest = this.length - offset;
+    const granted = length === undefined ? rest : requireInteger('length', length, 0, rest);
+    return new RemoteMemory(this.address + BigInt(offset), this.rkey, granted);
   }
 
   /** `ibv_dereg_mr(3)`. Rejects with `EBUSY`, and stays open, while a work request in flight uses the region. */

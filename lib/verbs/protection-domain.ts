@@ -36,7 +36,7 @@ export class ProtectionDomain extends NativeObject {
   }
 
   #access(options: MemoryOptions): number {
-    return accessMask(options.access ?? [], this.device.transport === 'iwarp');
+    return accessMask(options.access === undefined ? [] : options.access, this.device.transport === 'iwarp');
   }
 
   /** Allocates page-aligned memory and registers it on this thread: for sizes up to some MiB. */

@@ -192,10 +192,11 @@ export class QueuePair extends NativeObject {
     if (typeof sge !== 'object' || sge === null || !(sge.region instanceof MemoryRegion)) {
       throw invalidArgumentType(name, 'an object with a MemoryRegion as region', sge);
     }
-    const { region, offset = 0, length = region.length - offset } = sge;
+    const { region, offset = 0, length } = sge;
     requireInteger(`${name}.offset`, offset, 0, region.length);
-    requireInteger(`${name}.length`, length, 0, region.length - offset);
-    return { region: region.handle, offset, length };
+    const rest = region.length - offset;
+    const taken = length === undefined ? rest : requireInteger(`${name}.length`, length, 0, rest);
+    return { region: region.handle, offset, length: taken };
   }
 
   /** `ibv_modify_qp(3)`; the mask follows from the attributes that are present. */

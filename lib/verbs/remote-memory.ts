@@ -28,10 +28,11 @@ export class RemoteMemory {
   }
 
   /** A part of it; `length` defaults to all that follows `offset`. Throws a RangeError outside. */
-  slice(offset: number, length = this.length - offset): RemoteMemory {
+  slice(offset: number, length?: number): RemoteMemory {
     requireInteger('offset', offset, 0, this.length);
-    requireInteger('length', length, 0, this.length - offset);
-    return new RemoteMemory(this.address + BigInt(offset), this.rkey, length);
+    const rest = this.length - offset;
+    const taken = length === undefined ? rest : requireInteger('length', length, 0, rest);
+    return new RemoteMemory(this.address + BigInt(offset), this.rkey, taken);
   }
 
   toBytes(): Uint8Array {

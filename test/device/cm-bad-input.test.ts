@@ -1,8 +1,9 @@
 import * as cm from 'node-rdma/cm';
 import { CmId, EventChannel, getAddressInfo } from 'node-rdma/cm';
-import { Device, ProtectionDomain } from 'node-rdma/verbs';
+import { CompletionQueue, Device, ProtectionDomain } from 'node-rdma/verbs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { siw } from '../support/devices.js';
+import { rxe, siw } from '../support/devices.js';
+import { Listener, resolve } from '../support/verbs/endpoint.js';
 
 const type = 'ERR_INVALID_ARG_TYPE';
 const value = 'ERR_INVALID_ARG_VALUE';
@@ -136,6 +137,21 @@ test('the options of a queue pair are checked on an id as well', async () => {
     expect(() => id.createQueuePair(pd, bad as never)).toThrow(matching(type));
   }
   await device.close();
+});
+
+test.each([
+  [siw, rxe],
+  [rxe, siw],
+] as const)('a queue pair does not go on an id of another device', async (near, far) => {
+  const listener = new Listener(near);
+  const resolved = await resolve(listener.channel, listener.destination);
+  const other = Device.open(far.device);
+  const pd = new ProtectionDomain(other);
+  const cq = new CompletionQueue(other, { entries: 4 });
+  const options = { sendCompletionQueue: cq, receiveCompletionQueue: cq };
+  expect(() => resolved.createQueuePair(pd, options)).toThrow(matching('EINVAL'));
+  await other.close();
+  await listener.close();
 });
 
 test('names and services are resolved to addresses', async () => {

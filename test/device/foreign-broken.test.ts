@@ -1,4 +1,4 @@
-import { connect as connectTcp, createServer as createTcpServer, type Socket } from 'node:net';
+import { createServer as createTcpServer } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { dial, rejection } from '../support/connection-pair.js';
 import { siw } from '../support/devices.js';
@@ -157,20 +157,4 @@ describe('a passive side whose peer breaks off', () => {
     expect(queued).toBe(closed);
     expect(queued!.code).toMatch(/^(ECONNRESET|ECONNABORTED|ETIMEDOUT)$/);
   });
-
-  test('after half of a request leaves the server ready for the next one', async () => {
-    const { server } = await reachServer({});
-    const half = await reachHalf(server.address()!.port);
-    half.destroy();
-    const client = dial(siw, server.address()!.port);
-    await client.established;
-  });
 });
-
-/** A TCP connection on which the first bytes of an MPA request have gone, and no more will. */
-async function reachHalf(port: number): Promise<Socket> {
-  const socket = connectTcp({ host: siw.address, port });
-  socket.on('error', () => {});
-  await new Promise((resolve) => socket.write('MPA ID Req', resolve));
-  return socket;
-}

@@ -3,7 +3,9 @@ import { runChild } from '../support/child.js';
 import { devices } from '../support/devices.js';
 
 describe.each(devices)('on %s', (_, { device, address }) => {
-  test('a worker is terminated in every state of a connection, and leaves nothing behind', async () => {
+  test('a worker is terminated in every state of a connection, and leaves nothing behind', {
+    timeout: 180_000,
+  }, async () => {
     const child = await runChild('test/lifecycle/children/terminated-workers.js', [device, address]);
     expect(child.status, child.stderr).toBe(0);
     expect(child.stderr).toBe('');
