@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { networkInterfaces } from 'node:os';
-import { Device } from 'node-rdma/verbs';
+import { Device, type DeviceSummary } from 'node-rdma/verbs';
 import type { Place } from './trial.js';
 
 interface RdmaLink {
@@ -9,7 +9,7 @@ interface RdmaLink {
 }
 
 /** Both ends of a trial on a device of this host. Throws where it has no device or no address of that name. */
-export function findDevicePlace(name: string): { place: Place; driver: string } {
+export function findDevicePlace(name: string): { place: Place; device: DeviceSummary } {
   const device = Device.list().find((summary) => summary.name === name);
   if (device === undefined) {
     const names = Device.list().map((summary) => summary.name);
@@ -19,5 +19,5 @@ export function findDevicePlace(name: string): { place: Place; driver: string } 
   const netdev = links.find((link) => link.ifname === name)?.netdev;
   const address = (networkInterfaces()[netdev ?? ''] ?? []).find(({ family }) => family === 'IPv4')?.address;
   if (address === undefined) throw new Error(`${name} has no network interface with an IPv4 address`);
-  return { place: { address, command: (argv) => [...argv] }, driver: device.driver };
+  return { place: { address, command: (argv) => [...argv] }, device };
 }

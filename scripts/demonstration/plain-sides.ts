@@ -41,7 +41,8 @@ export async function runPlainPassive(
   listener.on('connect-request', (_, id) => {
     context ??= new PlainContext(id.device!);
     const queuePair = context.createQueuePair(id);
-    const close = () => void id.close();
+    // Holds on to the queue pair until then: one that nothing refers to is collected, and its connection with it.
+    const close = () => void queuePair.close().then(() => id.close());
     id.on('disconnected', close);
     id.on('connect-error', close);
     setTimeout(accept, reflection, context, id, queuePair, delays.push(null) - 1);
@@ -78,8 +79,10 @@ async function tryConnection(channel: EventChannel, { address, port }: TrialTask
   const id = await resolveId(channel, address, port);
   const context = new PlainContext(id.device!);
   const stop = new AbortController();
+  let queuePair: QueuePair | undefined;
   try {
-    const received = context.receive(context.createQueuePair(id)).then(
+    queuePair = context.createQueuePair(id);
+    const received = context.receive(queuePair).then(
       (whole) => (whole ? '' : 'another message'),
       // It is flushed when the connection ends, which has its own event.
       () => new Promise<string>(() => {}),
@@ -95,6 +98,7 @@ async function tryConnection(channel: EventChannel, { address, port }: TrialTask
     return lost((error as Error).message);
   } finally {
     stop.abort();
+    await queuePair?.close();
     await id.close();
     await context.close();
   }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createHosts } from '#lib/guest/network.js';
-import { burstyWire, wasPrompt } from '../../scripts/demonstration/news.js';
+import { burstyWire, type Outcome, wasPrompt } from '../../scripts/demonstration/news.js';
 import { runTrial } from '../../scripts/demonstration/trial.js';
 import { printLoss } from '../support/loss.js';
 
@@ -13,17 +13,23 @@ test(
     await using network = await createHosts(2);
     const [passive, active] = [network.host(1), network.host(2)];
     await passive.wire.shape(burstyWire);
-    // More than 100: where the machine stalls between the two calls, the message is not sent right after.
-    const { outcomes, delays, sent } = await runTrial('plain', 200, { active, passive });
-    printLoss('ungated, all', outcomes);
-    const prompt = outcomes.filter((_, i) => wasPrompt(delays[i] ?? null)).slice(0, 100);
-    expect(prompt.length).toBe(100);
-    expect(printLoss('ungated, the first 100 sent right after rdma_accept()', prompt)).toBeGreaterThanOrEqual(
-      90,
-    );
+    // Where the machine stalls between the two calls, the message is not sent right after: that is no trial.
+    const all: Outcome[] = [];
+    const prompt: Outcome[] = [];
+    let sent = 0;
+    for (let batch = 0; batch < 5 && prompt.length < 100; batch++) {
+      const report = await runTrial('plain', 110, { active, passive });
+      all.push(...report.outcomes);
+      prompt.push(...report.outcomes.filter((_, i) => wasPrompt(report.delays[i] ?? null)));
+      sent += report.sent;
+    }
+    printLoss('ungated, all', all);
+    expect(prompt.length).toBeGreaterThanOrEqual(100);
+    const lost = printLoss('ungated, the first 100 sent right after rdma_accept()', prompt.slice(0, 100));
+    expect(lost).toBeGreaterThanOrEqual(90);
     // The side that lost them does not know.
-    console.log(`ungated: ${sent} of ${outcomes.length} sends completed with success`);
-    expect(sent).toBeGreaterThanOrEqual(90);
+    console.log(`ungated: ${sent} of ${all.length} sends completed with success`);
+    expect(sent).toBeGreaterThan(0.9 * all.length);
   },
   5 * minutes,
 );
