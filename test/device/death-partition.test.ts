@@ -35,7 +35,10 @@ test('a timer of 5 ms stays on time while 20 connects hang in a partition', asyn
   // They did hang, all of them.
   expect(told.hung).toBeGreaterThan(4900);
   const { quiet, hanging } = told;
-  console.log(
-    `timer late by, without connects: ${at(quiet, 0.5)} / ${at(quiet, 0.99)} / ${quiet.at(-1)}; with: ${at(hanging, 0.5)} / ${at(hanging, 0.99)} / ${hanging.at(-1)}`,
-  );
+  // A thread that sits in one rdma_connect() has no tick for the whole time. The bounds leave room for a host that gives
+  // the guest no processor for a while, which the same process has measured before.
+  const shown = JSON.stringify([quiet, hanging].map((all) => [at(all, 0.5), at(all, 0.99), all.at(-1)]));
+  expect(at(hanging, 0.5), shown).toBeLessThan(5);
+  expect(at(hanging, 0.99), shown).toBeLessThan(100 + at(quiet, 0.99));
+  expect(hanging.at(-1), shown).toBeLessThan(1500 + quiet.at(-1)!);
 });
