@@ -1,5 +1,5 @@
 import type { Connection } from 'node-rdma';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { rejection } from '../support/connection-pair.js';
 import type { RequestOptions } from '../support/mpa/peer.js';
 import type { StrictPeer } from '../support/mpa/strict-peer.js';
@@ -165,7 +165,8 @@ describe('a server', () => {
     const { server, peer } = await reachServer({});
     const asked = new Promise<string>((resolve) => {
       server.once('request', (request) => {
-        request.accept({ privateData: Buffer.from('theirs') });
+        const accepted = request.accept({ privateData: Buffer.from('theirs') });
+        onTestFinished(() => void accepted.destroy());
         resolve(text(request.privateData));
       });
     });
