@@ -248,7 +248,11 @@ export class CmId extends EventEmitter<CmIdEvents> {
     useBinding().native.reject(this.#native.handle, checkPrivateData(privateData));
   }
 
-  /** `rdma_disconnect(3)`. Harmless when the peer was faster. */
+  /**
+   * `rdma_disconnect(3)`, without waiting: while {@link connect} or {@link accept} is unanswered the call is made by a
+   * thread of the pool, where the kernel may hold it until there is an answer, and {@link close} waits for that. Harmless
+   * when the peer was faster. Throws `ENOTCONN` on an id that has neither connected nor accepted.
+   */
   disconnect(): void {
     useBinding().native.disconnect(this.#native.handle);
   }

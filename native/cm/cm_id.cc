@@ -69,11 +69,9 @@ int CmId::Connect(const rdma_conn_param& parameters, std::vector<uint8_t> privat
         return ErrnoOf(rdma_connect(self->id_, &copy));
       },
       [this, self = shared_from_this(), done = std::move(done)](int error) {
-        calls_--;
         if (error != 0 && role_ == Role::kConnecting) role_ = Role::kEnded;
         done(error);
-        if (calls_ > 0) return;
-        for (auto& action : std::exchange(when_idle_, {})) action();
+        EndCall();
       });
   return 0;
 }
@@ -100,14 +98,34 @@ int CmId::Reject(const std::vector<uint8_t>& private_data) {
 }
 
 int CmId::Disconnect() {
-  if (id_->verbs == nullptr || calls_ > 0) return 0;
-  if (role_ != Role::kConnecting && role_ != Role::kConnected && role_ != Role::kAccepted &&
-      role_ != Role::kEnded) {
-    return ENOTCONN;
+  if (id_->verbs == nullptr) return 0;
+  switch (role_) {
+    case Role::kConnecting:
+    case Role::kAccepted:
+      DisconnectWhenAnswered();
+      return 0;
+    case Role::kConnected:
+    case Role::kEnded: {
+      const int error = ErrnoOf(rdma_disconnect(id_));
+      // The peer was faster.
+      return error == EINVAL || error == ECONNRESET || error == ENOTCONN ? 0 : error;
+    }
+    default:
+      return ENOTCONN;
   }
-  const int error = ErrnoOf(rdma_disconnect(id_));
-  // The peer was faster.
-  return error == EINVAL || error == ECONNRESET || error == ENOTCONN ? 0 : error;
+}
+
+// Until the peer has answered, iw_cm_disconnect() in the kernel waits: 10 s on siw for a peer that never
+// does.
+void CmId::DisconnectWhenAnswered() {
+  if (disconnecting_) return;
+  disconnecting_ = true;
+  WhenIdle([this, self = shared_from_this()] {
+    if (closing_ || role_ == Role::kEnded) return;
+    calls_++;
+    environment_->RunInPool([self] { return ErrnoOf(rdma_disconnect(self->id_)); },
+                            [this, self](int) { EndCall(); });
+  });
 }
 
 void CmId::Apply(rdma_cm_event_type type, const rdma_conn_param& parameters) {
@@ -133,6 +151,15 @@ void CmId::Apply(rdma_cm_event_type type, const rdma_conn_param& parameters) {
       break;
     default:
       break;
+  }
+}
+
+void CmId::EndCall() {
+  calls_--;
+  while (calls_ == 0 && !when_idle_.empty()) {
+    const std::function<void()> action = std::move(when_idle_.front());
+    when_idle_.pop_front();
+    action();
   }
 }
 

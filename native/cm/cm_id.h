@@ -4,6 +4,7 @@
 #include <rdma/rdma_cma.h>
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -43,6 +44,7 @@ class CmId : public Object, public std::enable_shared_from_this<CmId> {
   int Listen(int backlog);
   int Accept(rdma_conn_param* parameters);
   int Reject(const std::vector<uint8_t>& private_data);
+  // Returns at once; what the peer has yet to answer is disconnected when it has.
   int Disconnect();
   int CreateQueuePair(const Context& context, ibv_pd* pd, ibv_qp_init_attr* attributes);
   // Takes the queue pair off the id, on the environment's thread, so that neither librdmacm's handling of
@@ -65,6 +67,9 @@ class CmId : public Object, public std::enable_shared_from_this<CmId> {
   static void Export(Napi::Object exports);
 
  private:
+  void DisconnectWhenAnswered();
+  // After a call in the pool.
+  void EndCall();
   void DestroyVerbs();
   void DestroyAfterQueuePair(std::function<void()> then);
 
@@ -75,7 +80,8 @@ class CmId : public Object, public std::enable_shared_from_this<CmId> {
   uint32_t initiator_depth_ = 0;
   std::weak_ptr<QueuePair> queue_pair_;
   int calls_ = 0;
-  std::vector<std::function<void()>> when_idle_;
+  bool disconnecting_ = false;
+  std::deque<std::function<void()>> when_idle_;
 };
 
 }  // namespace node_rdma

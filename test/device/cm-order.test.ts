@@ -137,6 +137,37 @@ describe.each(devices)('on %s', (_, device) => {
     await pair.close();
   });
 
+  test('disconnecting before the peer has answered does not wait for its answer', async () => {
+    const requested = listener.request();
+    const active = new Endpoint(await resolve(listener.channel, listener.destination));
+    const connecting = active.id.connect();
+    const { id } = await requested;
+    const passive = new Endpoint(id);
+    const ended = Promise.race(
+      (['disconnected', 'rejected', 'connect-error'] as const).map((name) => once(active.id, name)),
+    );
+    active.id.disconnect();
+    active.id.disconnect();
+    // The listener is in this process: nothing would answer if that had blocked.
+    id.accept();
+    await connecting;
+    await ended;
+    await active.close();
+    await passive.close();
+  });
+
+  test('an id that was disconnected before the peer has answered can be closed at once', async () => {
+    const requested = listener.request();
+    const active = new Endpoint(await resolve(listener.channel, listener.destination));
+    await active.id.connect();
+    const { id } = await requested;
+    active.id.disconnect();
+    const closing = active.close();
+    id.reject();
+    await closing;
+    await id.close();
+  });
+
   test('closing an id leaves the others of its channel alone', async () => {
     const others = Array.from({ length: 4 }, () => new CmId(listener.channel));
     const resolved = others.map((id) => id.resolveAddress(listener.destination));
