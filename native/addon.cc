@@ -9,14 +9,17 @@
 #include "cm/event_channel.h"
 #include "environment.h"
 #include "memory/memory_region.h"
+#include "memory/memory_window.h"
 #include "ring/records.h"
 #include "support/arguments.h"
 #include "support/object.h"
+#include "verbs/address_handle.h"
 #include "verbs/completion_channel.h"
 #include "verbs/completion_queue.h"
 #include "verbs/device.h"
 #include "verbs/protection_domain.h"
 #include "verbs/queue_pair.h"
+#include "verbs/shared_receive_queue.h"
 
 namespace node_rdma {
 
@@ -60,7 +63,13 @@ Napi::Object Layout(Napi::Env env) {
                                        {"queuePair", offsetof(WorkCompletion, queue_pair)},
                                        {"vendorError", offsetof(WorkCompletion, vendor_error)},
                                        {"immediate", offsetof(WorkCompletion, immediate)},
-                                       {"sourceQp", offsetof(WorkCompletion, source_qp)}}));
+                                       {"sourceQp", offsetof(WorkCompletion, source_qp)},
+                                       {"sourceLid", offsetof(WorkCompletion, source_lid)},
+                                       {"serviceLevel", offsetof(WorkCompletion, service_level)},
+                                       {"pathBits", offsetof(WorkCompletion, path_bits)},
+                                       {"pkeyIndex", offsetof(WorkCompletion, pkey_index)},
+                                       {"timestamp", offsetof(WorkCompletion, timestamp)},
+                                       {"wallclock", offsetof(WorkCompletion, wallclock)}}));
   layout.Set("control", Record(env, sizeof(Control),
                                {{"requestHead", offsetof(Control, request_head)},
                                 {"requestTail", offsetof(Control, request_tail)},
@@ -103,6 +112,9 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
   CompletionChannel::Export(exports);
   CompletionQueue::Export(exports);
   QueuePair::Export(exports);
+  SharedReceiveQueue::Export(exports);
+  AddressHandle::Export(exports);
+  MemoryWindow::Export(exports);
   EventChannel::Export(exports);
   CmId::Export(exports);
   ExportAddressInfo(exports);

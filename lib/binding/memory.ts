@@ -22,8 +22,25 @@ export interface NativeMemory {
   ): Promise<NativeMemoryRegion>;
   /** `ibv_reg_mr(3)` of the bytes of a view, in the worker pool. The buffer behind it stays alive; `buffer` is null. */
   registerMemory(pd: number, view: Uint8Array, access: number): Promise<NativeMemoryRegion>;
-  /** `ibv_dereg_mr(3)`; `EBUSY` while a work request in flight uses the region. */
+  /** `ibv_dereg_mr(3)`; `EBUSY` while a work request in flight or a window uses the region. */
   deregisterMemory(region: number): Promise<void>;
   /** Work requests in flight that use the region. */
   memoryInFlight(region: number): number;
+  /** `ibv_rereg_mr(3)` of the access; `EBUSY` while it is in use. */
+  reregisterMemory(region: number, access: number): { lkey: number; rkey: number };
+
+  /** `type`: `ibv_mw_type`, 1 or 2. */
+  allocateMemoryWindow(pd: number, type: number): { handle: number; rkey: number };
+  /** `ibv_bind_mw(3)`, for type 1; the new remote key. Its completion comes as that of a request. */
+  bindMemoryWindow(
+    qp: number,
+    window: number,
+    region: number,
+    offset: number,
+    length: number,
+    access: number,
+    slot: number,
+    generation: number,
+  ): number;
+  deallocateMemoryWindow(window: number): void;
 }

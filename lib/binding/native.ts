@@ -9,7 +9,7 @@ export interface NativeHooks {
   /** Completions `first` to `first + count - 1` of the completion ring belong to `cq`. */
   onCompletions(cq: number, first: number, count: number): void;
   onCmEvent(event: NativeCmEvent): void;
-  /** `ibv_async_event`: `object` is the handle of the queue pair or completion queue concerned, else 0. */
+  /** `ibv_async_event`: `object` is the handle of the queue concerned, else 0. */
   onAsyncEvent(type: number, device: number, object: number, port: number): void;
 }
 
@@ -44,7 +44,13 @@ export interface RecordLayout {
     | 'queuePair'
     | 'vendorError'
     | 'immediate'
-    | 'sourceQp',
+    | 'sourceQp'
+    | 'sourceLid'
+    | 'serviceLevel'
+    | 'pathBits'
+    | 'pkeyIndex'
+    | 'timestamp'
+    | 'wallclock',
     number
   >;
   control: Record<

@@ -47,12 +47,64 @@ export interface NativePortAttributes {
   portCapFlags: number;
   maxMessageSize: number;
   pkeyTableLength: number;
+  badPkeyCounter: number;
+  qkeyViolationCounter: number;
   lid: number;
+  smLid: number;
+  lmc: number;
+  maxVlNumber: number;
+  smSl: number;
+  subnetTimeout: number;
+  initTypeReply: number;
   activeWidth: number;
   activeSpeed: number;
   physicalState: number;
   /** 0 unspecified, 1 InfiniBand, 2 Ethernet. */
   linkLayer: number;
+  flags: number;
+  portCapFlags2: number;
+}
+
+/** Those of `ibv_device_attr_ex` beyond `ibv_device_attr`; 0 where the device has no such thing. */
+export interface NativeExtendedDeviceAttributes {
+  completionTimestampMask: bigint;
+  /** kHz. */
+  coreClock: bigint;
+  deviceCapFlagsExtended: bigint;
+  onDemandPagingCaps: bigint;
+  maxDeviceMemorySize: bigint;
+  maxTso: number;
+  maxWorkQueuesReceive: number;
+  rawPacketCaps: number;
+  maxTagMatchingSrqs: number;
+  maxCqModerationCount: number;
+  maxCqModerationPeriod: number;
+  pciAtomicFetchAdd: number;
+  pciAtomicSwap: number;
+  pciAtomicCompareSwap: number;
+}
+
+/** `ibv_ah_attr`; a `gid` makes it global. */
+export interface NativeAddressVector {
+  gid: Uint8Array | null;
+  sgidIndex: number;
+  hopLimit: number;
+  trafficClass: number;
+  flowLabel: number;
+  lid: number;
+  pathBits: number;
+  staticRate: number;
+  serviceLevel: number;
+  portNumber: number;
+}
+
+/** What `ibv_init_ah_from_wc(3)` reads of a completion. */
+export interface NativeDatagramSource {
+  queuePairNumber: number;
+  sourceLid: number;
+  serviceLevel: number;
+  pathBits: number;
+  pkeyIndex: number;
 }
 
 export interface NativeQueuePairOptions {
@@ -68,6 +120,8 @@ export interface NativeQueuePairOptions {
   maxInlineData: number;
   /** A cm_id handle makes it `rdma_create_qp(3)`; 0 `ibv_create_qp(3)`. */
   cmId: number;
+  /** A shared receive queue that takes the place of a receive queue; 0 none. */
+  srq: number;
 }
 
 export interface NativeQueuePair {
@@ -97,17 +151,20 @@ export interface NativeQueuePairAttributes {
   timeout?: number;
   retryCount?: number;
   rnrRetry?: number;
-  addressHandle?: {
-    gid: Uint8Array;
-    sgidIndex: number;
-    hopLimit: number;
-    trafficClass: number;
-    flowLabel: number;
-    lid: number;
-    serviceLevel: number;
-    portNumber: number;
-  };
+  currentState?: number;
+  pathMigrationState?: number;
+  sqDrainedNotify?: number;
+  rateLimit?: number;
+  alternatePkeyIndex?: number;
+  alternatePortNumber?: number;
+  alternateTimeout?: number;
+  addressHandle?: NativeAddressVector;
+  alternateAddressHandle?: NativeAddressVector;
 }
+
+/** What `ibv_query_qp(3)` tells. */
+export type NativeQueuePairState = Required<Omit<NativeQueuePairAttributes, 'sqDrainedNotify'>> &
+  Omit<NativeQueuePair, 'handle' | 'number'> & { sqDraining: number };
 
 /** Native functions of verbs objects: `native/verbs/`. All numbers named after an object are handles. */
 export interface NativeVerbs {
@@ -116,9 +173,20 @@ export interface NativeVerbs {
   openDevice(name: string): number;
   describeDevice(device: number): NativeDeviceSummary;
   queryDevice(device: number): NativeDeviceAttributes;
+  /** `ibv_query_device_ex(3)`. */
+  queryDeviceExtended(device: number): NativeExtendedDeviceAttributes;
+  /** Fields that an extended completion queue can have: 1 timestamp, 2 wall clock. */
+  queryCompletionFields(device: number): number;
   queryPort(device: number, port: number): NativePortAttributes;
   /** 16 bytes. */
   queryGid(device: number, port: number, index: number): Uint8Array;
+  /** `ibv_query_gid_ex(3)`; `type`: 0 InfiniBand, 1 RoCE 1, 2 RoCE 2. */
+  queryGidEntry(
+    device: number,
+    port: number,
+    index: number,
+  ): { gid: Uint8Array; type: number; interfaceIndex: number };
+  queryPkey(device: number, port: number, index: number): number;
   closeDevice(device: number): void;
 
   allocatePd(device: number): number;
@@ -132,20 +200,50 @@ export interface NativeVerbs {
     device: number,
     entries: number,
     channel: number,
+    /** Not 0: `ibv_create_cq_ex(3)` with these fields. */
+    fields: number,
   ): { handle: number; entries: number };
   /** 0 manual, 1 event, 2 poll, 3 adaptive; `spin`: longest spin of a wake-up in microseconds. */
   setCompletionQueueWaiting(cq: number, waiting: number, spin: number): void;
   /** Delivers what has completed, at most `limit`, through the completion hook before it returns; the count. */
   pollCompletionQueue(cq: number, limit: number): number;
+  /** `ibv_resize_cq(3)`; the entries that the queue has now. */
+  resizeCompletionQueue(cq: number, entries: number): number;
+  /** `ibv_modify_cq(3)`. */
+  moderateCompletionQueue(cq: number, count: number, period: number): void;
   destroyCompletionQueue(cq: number): Promise<void>;
   /** Whether the queue keeps the process alive. */
   referenceCompletionQueue(cq: number, alive: boolean): void;
 
   createQueuePair(options: NativeQueuePairOptions): NativeQueuePair;
   modifyQueuePair(qp: number, attributes: NativeQueuePairAttributes): void;
-  queryQueuePair(qp: number): { state: number; maxRdAtomic: number; maxDestRdAtomic: number };
+  queryQueuePair(qp: number): NativeQueuePairState;
+  attachMulticast(qp: number, gid: Uint8Array, lid: number): void;
+  detachMulticast(qp: number, gid: Uint8Array, lid: number): void;
   /** Work requests posted and not completed: [send, receive]. */
   queuePairInFlight(qp: number): [number, number];
   /** Every work request still outstanding comes back as a flushed completion before the promise resolves. */
   destroyQueuePair(qp: number): Promise<void>;
+
+  createSharedReceiveQueue(
+    pd: number,
+    maxRequests: number,
+    maxSges: number,
+  ): { handle: number; maxRequests: number; maxSges: number };
+  /** `ibv_modify_srq(3)` with `IBV_SRQ_LIMIT`. */
+  armSharedReceiveQueue(srq: number, limit: number): void;
+  querySharedReceiveQueue(srq: number): { maxRequests: number; maxSges: number; limit: number };
+  sharedReceiveQueueInFlight(srq: number): number;
+  /** `EBUSY` while a queue pair uses it. What is left posted comes back as flushed before the promise resolves. */
+  destroySharedReceiveQueue(srq: number): Promise<void>;
+
+  createAddressHandle(pd: number, attributes: NativeAddressVector): number;
+  /** `ibv_init_ah_from_wc(3)`; `header`: the 40 bytes before the message, null where there are none. */
+  replyAddress(
+    pd: number,
+    port: number,
+    completion: NativeDatagramSource,
+    header: Uint8Array | null,
+  ): NativeAddressVector;
+  destroyAddressHandle(ah: number): void;
 }

@@ -13,7 +13,7 @@ export class CompletionChannel extends NativeObject {
     const { native } = useBinding();
     super(
       'CompletionChannel',
-      4,
+      5,
       native.createCompletionChannel(device.handle),
       (handle) => native.destroyCompletionChannel(handle),
       [device],

@@ -1,7 +1,9 @@
 import { setHook, useBinding } from '../binding/addon.js';
 import { NativeObject } from '../binding/native-object.js';
 import { invalidArgumentType, requireInteger, requireOneOf, requireOptions } from '../errors.js';
+import { type AsyncEvents, asyncEvents, type CompletionQueueEventName } from './async-event.js';
 import { CompletionChannel } from './completion-channel.js';
+import { type CompletionField, completionFieldMask } from './completion-field.js';
 import { Device } from './device.js';
 import { rings } from './rings.js';
 import type { WorkCompletion } from './work-completion.js';
@@ -28,6 +30,11 @@ export interface CompletionQueueOptions {
    * it is valid during the call only.
    */
   onCompletion?: (completion: WorkCompletion) => void;
+  /**
+   * Makes it an extended queue, whose completions have these fields too. `ENOTSUP` where the provider has them not:
+   * `capabilities.completionFields`. Default: none.
+   */
+  fields?: readonly CompletionField[];
 }
 
 const queues = new Map<number, WeakRef<CompletionQueue>>();
@@ -51,9 +58,10 @@ function create(
   entries: number,
   channel: CompletionChannel | undefined,
   ownChannel: CompletionChannel | undefined,
+  fields: number,
 ): { handle: number; entries: number } {
   try {
-    return useBinding().native.createCompletionQueue(device.handle, entries, channel?.handle ?? 0);
+    return useBinding().native.createCompletionQueue(device.handle, entries, channel?.handle ?? 0, fields);
   } catch (error) {
     void ownChannel?.close();
     throw error;
@@ -63,12 +71,13 @@ function create(
 /** `ibv_cq`. */
 export class CompletionQueue extends NativeObject {
   readonly device: Device;
-  /** What the device gave: at least what was asked for. */
-  readonly entries: number;
   readonly onCompletion: ((completion: WorkCompletion) => void) | undefined;
   readonly #ownChannel: CompletionChannel | undefined;
+  readonly #handle: number;
+  #entries: number;
+  #events: AsyncEvents<CompletionQueueEventName> | undefined;
 
-  /** `ibv_create_cq(3)`. */
+  /** `ibv_create_cq(3)`, with `fields` `ibv_create_cq_ex(3)`. */
   constructor(device: Device, options: CompletionQueueOptions) {
     if (options === undefined) throw invalidArgumentType('options', 'an object', options);
     requireOptions('options', options);
@@ -77,6 +86,7 @@ export class CompletionQueue extends NativeObject {
     const waiting = requireOneOf('options.waiting', options.waiting ?? 'adaptive', waitings);
     const spin = requireInteger('options.spin', options.spin ?? 200, 0, 1000);
     const { onCompletion, channel: given } = options;
+    const fields = completionFieldMask(options.fields ?? []);
     if (onCompletion !== undefined && typeof onCompletion !== 'function') {
       throw invalidArgumentType('options.onCompletion', 'a function', onCompletion);
     }
@@ -87,18 +97,49 @@ export class CompletionQueue extends NativeObject {
     const ownChannel = given === undefined && sleeps ? new CompletionChannel(device) : undefined;
     const channel = given ?? ownChannel;
     const { native } = useBinding();
-    const cq = create(device, entries, channel, ownChannel);
+    const cq = create(device, entries, channel, ownChannel, fields);
     const destroy = (handle: number) => {
       queues.delete(handle);
       return native.destroyCompletionQueue(handle);
     };
-    super('CompletionQueue', 3, cq.handle, destroy, channel === undefined ? [device] : [device, channel]);
+    super('CompletionQueue', 4, cq.handle, destroy, channel === undefined ? [device] : [device, channel]);
     this.device = device;
-    this.entries = cq.entries;
+    this.#handle = cq.handle;
+    this.#entries = cq.entries;
     this.onCompletion = onCompletion;
     this.#ownChannel = ownChannel;
     queues.set(cq.handle, new WeakRef(this));
     native.setCompletionQueueWaiting(cq.handle, waitings.indexOf(waiting), spin);
+  }
+
+  /** What the device gave: at least what was asked for. */
+  get entries(): number {
+    return this.#entries;
+  }
+
+  /** `cq-err`: the queue has overrun, and completions are lost: `ibv_get_async_event(3)`. */
+  get events(): AsyncEvents<CompletionQueueEventName> {
+    this.#events ??= asyncEvents(this.#handle);
+    return this.#events;
+  }
+
+  /**
+   * `ibv_resize_cq(3)`: at least `entries`, and no fewer than wait in it. Throws `ENOTSUP` where the provider can't:
+   * `capabilities.resizeCompletionQueue`.
+   */
+  resize(entries: number): void {
+    requireInteger('entries', entries, 1, 0x7fff_ffff);
+    this.#entries = useBinding().native.resizeCompletionQueue(this.handle, entries);
+  }
+
+  /**
+   * Interrupt moderation, `ibv_modify_cq(3)`: wakes the loop after `count` completions or `period` microseconds, each 0 to
+   * 65535. Throws `ENOTSUP` where the provider can't: `capabilities.completionModeration`.
+   */
+  moderate(count: number, period: number): void {
+    requireInteger('count', count, 0, 0xffff);
+    requireInteger('period', period, 0, 0xffff);
+    useBinding().native.moderateCompletionQueue(this.handle, count, period);
   }
 
   /** Delivers at most `limit` completions to their handlers now; the number delivered. */

@@ -1,7 +1,14 @@
 import { useBinding } from '../binding/addon.js';
 import { NativeObject } from '../binding/native-object.js';
-import type { NativeDeviceAttributes, NativeDeviceSummary, NativePortAttributes } from '../binding/verbs.js';
+import type {
+  NativeDeviceAttributes,
+  NativeDeviceSummary,
+  NativeExtendedDeviceAttributes,
+  NativePortAttributes,
+} from '../binding/verbs.js';
 import { invalidArgumentType, requireInteger } from '../errors.js';
+import { type AsyncEvents, asyncEvents, type DeviceEventName } from './async-event.js';
+import { capabilitiesOf, type DeviceCapabilities } from './capabilities.js';
 
 /** `iwarp` (RFC 5040 over TCP), or `infiniband` for InfiniBand and RoCE: what `ibv_transport_type` says. */
 export type Transport = 'iwarp' | 'infiniband' | 'unknown';
@@ -31,6 +38,20 @@ export interface PortAttributes
   linkLayer: 'unspecified' | 'infiniband' | 'ethernet';
 }
 
+/** `ibv_query_device_ex(3)`: what `ibv_query_device(3)` does not tell. */
+export type ExtendedDeviceAttributes = NativeExtendedDeviceAttributes;
+
+const gidTypes = ['infiniband', 'roce-1', 'roce-2'] as const;
+
+/** `ibv_gid_entry`. */
+export interface GidEntry {
+  /** 16 bytes. */
+  gid: Uint8Array;
+  type: (typeof gidTypes)[number] | 'unknown';
+  /** Index of the network interface behind it; 0 for none. */
+  interfaceIndex: number;
+}
+
 const portStates: readonly PortState[] = ['nop', 'down', 'init', 'armed', 'active', 'active-defer'];
 const linkLayers = ['unspecified', 'infiniband', 'ethernet'] as const;
 
@@ -43,31 +64,16 @@ function summarise({ name, driver, transport, guid }: NativeDeviceSummary): Devi
   };
 }
 
-/** What the device can do, known before it is tried. Limits are the device's own. */
-export interface DeviceCapabilities {
-  transport: Transport;
-  /** Immediate data with Send and Write. */
-  immediateData: boolean;
-  atomics: boolean;
-  /** Whether the sink of a Read needs REMOTE_WRITE access (iWARP: RFC 5040 §5.3). */
-  readSinkNeedsRemoteWrite: boolean;
-  /** Whether a Send without a posted receive is retried (RNR) instead of ending the connection. */
-  receiverNotReady: boolean;
-  /** Most gather elements of a Read. */
-  maxSgeRead: number;
-  maxSge: number;
-  /** Bytes of private data that `connect` and `accept` take. */
-  connectPrivateData: number;
-  acceptPrivateData: number;
-  rejectPrivateData: number;
-}
-
 /** An RDMA device of this host: `ibv_context`. */
 export class Device extends NativeObject {
   readonly name: string;
   readonly driver: string;
   readonly transport: Transport;
+  readonly #handle: number;
   #attributes: DeviceAttributes | undefined;
+  #extendedAttributes: ExtendedDeviceAttributes | undefined;
+  #capabilities: DeviceCapabilities | undefined;
+  #events: AsyncEvents<DeviceEventName> | undefined;
 
   /** The devices of this host: `ibv_get_device_list(3)`. */
   static list(): DeviceSummary[] {
@@ -85,6 +91,7 @@ export class Device extends NativeObject {
     const { native } = useBinding();
     const summary = summarise(native.describeDevice(requireInteger('handle', handle, 1, 0xffff_ffff)));
     super('Device', 0, handle, (device) => native.closeDevice(device), [], owned);
+    this.#handle = handle;
     this.name = summary.name;
     this.driver = summary.driver;
     this.transport = summary.transport;
@@ -96,21 +103,22 @@ export class Device extends NativeObject {
     return this.#attributes;
   }
 
+  /** `ibv_query_device_ex(3)`, asked once. */
+  get extendedAttributes(): ExtendedDeviceAttributes {
+    this.#extendedAttributes ??= useBinding().native.queryDeviceExtended(this.handle);
+    return this.#extendedAttributes;
+  }
+
+  /** `port-active`, `port-err`, `device-fatal` and others of the device as a whole: `ibv_get_async_event(3)`. */
+  get events(): AsyncEvents<DeviceEventName> {
+    this.#events ??= asyncEvents(this.#handle);
+    return this.#events;
+  }
+
+  /** What the device and its provider can do. What they cannot is `ENOTSUP` when it is tried. */
   get capabilities(): DeviceCapabilities {
-    const iwarp = this.transport === 'iwarp';
-    return {
-      transport: this.transport,
-      immediateData: !iwarp,
-      atomics: this.attributes.atomicCap > 0,
-      readSinkNeedsRemoteWrite: iwarp,
-      receiverNotReady: !iwarp,
-      maxSgeRead: this.attributes.maxSgeRd,
-      maxSge: this.attributes.maxSge,
-      // siw keeps the length in a u8 and adds 4 bytes of its own; InfiniBand: CM REQ, REP and REJ messages.
-      connectPrivateData: iwarp ? 251 : 56,
-      acceptPrivateData: iwarp ? 251 : 196,
-      rejectPrivateData: iwarp ? 251 : 148,
-    };
+    this.#capabilities ??= capabilitiesOf(this);
+    return this.#capabilities;
   }
 
   /** `ibv_query_port(3)`; ports count from 1. */
@@ -129,5 +137,25 @@ export class Device extends NativeObject {
   queryGid(port: number, index: number): Uint8Array {
     requireInteger('port', port, 1, 255);
     return useBinding().native.queryGid(this.handle, port, requireInteger('index', index, 0, 0x7fff_ffff));
+  }
+
+  /** One entry of a port's GID table with its type: `ibv_query_gid_ex(3)`. Throws `ENODATA` for an empty one. */
+  queryGidEntry(port: number, index: number): GidEntry {
+    requireInteger('port', port, 1, 255);
+    requireInteger('index', index, 0, 0x7fff_ffff);
+    const { type, ...entry } = useBinding().native.queryGidEntry(this.handle, port, index);
+    return { ...entry, type: gidTypes[type] ?? 'unknown' };
+  }
+
+  /** One entry of a port's P_Key table, 16 bits: `ibv_query_pkey(3)`. */
+  queryPkey(port: number, index: number): number {
+    requireInteger('port', port, 1, 255);
+    requireInteger('index', index, 0, 0x7fff_ffff);
+    return useBinding().native.queryPkey(this.handle, port, index);
+  }
+
+  /** @internal Bits of the completion fields that an extended completion queue has here. */
+  get completionFieldBits(): number {
+    return useBinding().native.queryCompletionFields(this.handle);
   }
 }

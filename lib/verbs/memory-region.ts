@@ -2,7 +2,13 @@ import { markAsUntransferable } from 'node:worker_threads';
 import { useBinding } from '../binding/addon.js';
 import type { NativeMemoryRegion } from '../binding/memory.js';
 import { NativeObject } from '../binding/native-object.js';
-import { invalidArgumentType, invalidArgumentValue, requireInteger, systemError } from '../errors.js';
+import {
+  invalidArgumentType,
+  invalidArgumentValue,
+  requireInteger,
+  requireOneOf,
+  systemError,
+} from '../errors.js';
 import type { ProtectionDomain } from './protection-domain.js';
 import { RemoteMemory } from './remote-memory.js';
 
@@ -10,11 +16,12 @@ const accessBits = {
   'remote-write': 2,
   'remote-read': 4,
   'remote-atomic': 8,
+  'window-bind': 16,
 } as const;
 
 /**
  * What peers may do with a region. None is needed for sending and receiving. `read-sink`: data of an RDMA Read is
- * placed here; on iWARP this grants REMOTE_WRITE (RFC 5040 §5.3).
+ * placed here; on iWARP this grants REMOTE_WRITE (RFC 5040 §5.3). `window-bind`: memory windows can be bound to it.
  */
 export type Access = keyof typeof accessBits | 'read-sink';
 
@@ -30,10 +37,18 @@ export function accessMask(access: readonly Access[], iwarp: boolean): number {
       throw invalidArgumentValue(
         'access',
         name,
-        'must name remote-write, remote-read, remote-atomic or read-sink',
+        'must name remote-write, remote-read, remote-atomic, window-bind or read-sink',
       );
   }
   return mask;
+}
+
+const windowAccess = ['remote-write', 'remote-read', 'remote-atomic'] as const;
+
+/** What a memory window grants: what peers do, and nothing that is of the region itself. */
+export function windowAccessMask(access: readonly (typeof windowAccess)[number][]): number {
+  if (!Array.isArray(access)) throw invalidArgumentType('access', 'an array of access names', access);
+  return access.reduce((mask, name) => mask | accessBits[requireOneOf('access', name, windowAccess)], 0);
 }
 
 /** The open regions by the buffer that they lie in. */
@@ -52,16 +67,12 @@ export class MemoryRegion extends NativeObject {
   readonly protectionDomain: ProtectionDomain;
   /** The registered bytes. Its buffer can't be transferred to another thread. */
   readonly bytes: Uint8Array;
-  /** Local key, as C sees it; requests name the region, not the key. */
-  readonly lkey: number;
-  /** Remote key: what a peer needs to reach the region, if its access allows that. */
-  readonly rkey: number;
+  #keys: { lkey: number; rkey: number };
   /** Where the region starts in this process's address space: what peers address. */
   readonly address: bigint;
   /** Bytes. */
   readonly length: number;
-  /** What was granted. */
-  readonly access: readonly Access[];
+  #access: readonly Access[];
 
   /** @internal */
   constructor(
@@ -71,18 +82,42 @@ export class MemoryRegion extends NativeObject {
     access: readonly Access[],
   ) {
     const { native } = useBinding();
-    super('MemoryRegion', 1, region.handle, (handle) => native.deregisterMemory(handle), [pd]);
+    super('MemoryRegion', 2, region.handle, (handle) => native.deregisterMemory(handle), [pd]);
     if (bytes.buffer instanceof ArrayBuffer) markAsUntransferable(bytes.buffer);
     this.protectionDomain = pd;
     this.bytes = bytes;
-    this.lkey = region.lkey;
-    this.rkey = region.rkey;
+    this.#keys = { lkey: region.lkey, rkey: region.rkey };
     this.address = region.address;
     this.length = region.length;
-    this.access = [...access];
+    this.#access = [...access];
     const neighbours = regionsByBuffer.get(bytes.buffer);
     if (neighbours === undefined) regionsByBuffer.set(bytes.buffer, [this]);
     else neighbours.push(this);
+  }
+
+  /** Local key, as C sees it; requests name the region, not the key. */
+  get lkey(): number {
+    return this.#keys.lkey;
+  }
+
+  /** Remote key: what a peer needs to reach the region, if its access allows that. */
+  get rkey(): number {
+    return this.#keys.rkey;
+  }
+
+  /** What was granted. */
+  get access(): readonly Access[] {
+    return this.#access;
+  }
+
+  /**
+   * Changes what peers may do: `ibv_rereg_mr(3)`. The keys may be new ones afterwards. Throws `EBUSY` while a request in
+   * flight or a memory window uses the region, `ENOTSUP` where the provider can't: register the memory anew there.
+   */
+  reregister(access: readonly Access[]): void {
+    const mask = accessMask(access, this.protectionDomain.device.transport === 'iwarp');
+    this.#keys = useBinding().native.reregisterMemory(this.handle, mask);
+    this.#access = [...access];
   }
 
   /** Work requests in flight that use the region. */

@@ -27,4 +27,5 @@ export function opcodeName(opcode: number): Opcode | 'unknown' {
 export const requestFlags = { signaled: 1, fence: 2, solicited: 4, inline: 8 } as const;
 
 /** Bits of `ibv_wc_flags`. */
-export const completionFlags = { grh: 1, withImmediate: 2, withInvalidate: 8 } as const;
+/** Beside them `datagram`: a message that came to a UD queue pair. */
+export const completionFlags = { grh: 1, withImmediate: 2, withInvalidate: 8, datagram: 128 } as const;

@@ -29,7 +29,7 @@ export class ProtectionDomain extends NativeObject {
   constructor(device: Device) {
     if (!(device instanceof Device)) throw invalidArgumentType('device', 'a Device', device);
     const { native } = useBinding();
-    super('ProtectionDomain', 2, native.allocatePd(device.handle), (handle) => native.deallocatePd(handle), [
+    super('ProtectionDomain', 3, native.allocatePd(device.handle), (handle) => native.deallocatePd(handle), [
       device,
     ]);
     this.device = device;

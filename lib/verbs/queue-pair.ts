@@ -1,25 +1,27 @@
 import { useBinding } from '../binding/addon.js';
 import { NativeObject } from '../binding/native-object.js';
-import type { NativeQueuePair, NativeQueuePairAttributes } from '../binding/verbs.js';
+import type { NativeQueuePair } from '../binding/verbs.js';
 import { invalidArgumentType, requireInteger, requireOneOf, requireOptions } from '../errors.js';
+import { AddressHandle } from './address-handle.js';
+import { requireGid } from './address-vector.js';
+import { type AsyncEvents, asyncEvents, type QueuePairEventName } from './async-event.js';
 import { CompletionQueue } from './completion-queue.js';
-import { MemoryRegion } from './memory-region.js';
+import { MemoryWindow } from './memory-window.js';
 import { type Opcode, opcodes, requestFlags } from './opcode.js';
+import { PromisedCompletion } from './promised-completion.js';
 import { ProtectionDomain } from './protection-domain.js';
+import {
+  type QueuePairAttributes,
+  type QueuePairStatus,
+  toNativeAttributes,
+  toStatus,
+} from './queue-pair-attributes.js';
 import { RemoteMemory } from './remote-memory.js';
-import { RequestRing, type RingSge } from './request-ring.js';
 import { rings } from './rings.js';
+import { type Sge, toRingSges } from './sge.js';
+import { SharedReceiveQueue } from './shared-receive-queue.js';
 import type { CompletionHandler } from './slot-table.js';
-import type { CompletionResult, WorkCompletion } from './work-completion.js';
-
-/** A part of a registered region: `ibv_sge`. */
-export interface Sge {
-  region: MemoryRegion;
-  /** Bytes; default 0. */
-  offset?: number;
-  /** Bytes; default: to the end of the region. */
-  length?: number;
-}
+import type { CompletionResult } from './work-completion.js';
 
 /** `ibv_send_wr` or `ibv_recv_wr`. */
 export interface WorkRequest {
@@ -28,6 +30,10 @@ export interface WorkRequest {
   sges?: readonly Sge[];
   /** For Write, Read and atomics. */
   remote?: RemoteMemory;
+  /** For what is sent by a UD queue pair. */
+  destination?: DatagramDestination;
+  /** For `bindMemoryWindow`, whose only element is what the window opens. {@link MemoryWindow.bind} fills it in. */
+  binding?: { window: MemoryWindow; access: number; rkey: number };
   /** 32 bits, for the opcodes with immediate data; the rkey for those that invalidate. */
   immediate?: number;
   /** `IBV_SEND_FENCE`: wait for earlier Reads and atomics. */
@@ -41,10 +47,21 @@ export interface WorkRequest {
   swap?: bigint;
 }
 
+/** Where a datagram goes. */
+export interface DatagramDestination {
+  addressHandle: AddressHandle;
+  /** The receiver's queue pair number, 24 bits; 0xffffff for a multicast group. */
+  queuePairNumber: number;
+  /** The receiver's Q_Key, 32 bits; with the highest bit set, the sender's own is taken (`ibv_post_send(3)`). */
+  qkey: number;
+}
+
 export interface QueuePairOptions {
   sendCompletionQueue: CompletionQueue;
   receiveCompletionQueue: CompletionQueue;
-  /** Default `RC`. */
+  /** Takes the place of a receive queue: `maxReceiveRequests` and `maxReceiveSges` mean nothing then. */
+  sharedReceiveQueue?: SharedReceiveQueue;
+  /** Reliable connection, unreliable connection or datagrams; on iWARP `RC` only, else `ENOTSUP`. Default `RC`. */
   type?: 'RC' | 'UC' | 'UD';
   /** Work requests that the send queue holds; default 128. */
   maxSendRequests?: number;
@@ -58,29 +75,42 @@ export interface QueuePairOptions {
   maxInlineData?: number;
 }
 
-export type QueuePairAttributes = NativeQueuePairAttributes;
-
 const types = { RC: 2, UC: 3, UD: 4 } as const;
-const states = ['RESET', 'INIT', 'RTR', 'RTS', 'SQD', 'SQE', 'ERR'] as const;
-export type QueuePairState = (typeof states)[number] | 'UNKNOWN';
 
-/** Turns the completion of one request into the settling of one promise. */
-class PromisedCompletion implements CompletionHandler {
-  readonly promise: Promise<CompletionResult>;
-  #resolve!: (result: CompletionResult) => void;
-  #reject!: (error: Error) => void;
-
-  constructor() {
-    this.promise = new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-    });
+/** What goes into the place of a remote address and its key: `native/ring/records.h`. */
+function remoteHalves({
+  remote,
+  destination,
+  binding,
+}: WorkRequest): readonly [low: number, high: number, key: number] {
+  if (remote !== undefined) {
+    if (!(remote instanceof RemoteMemory))
+      throw invalidArgumentType('request.remote', 'a RemoteMemory', remote);
+    return [remote.addressLow, remote.addressHigh, remote.rkey];
   }
-
-  complete(completion: WorkCompletion): void {
-    if (completion.ok) this.#resolve(completion.result());
-    else this.#reject(completion.error());
+  if (destination !== undefined) {
+    if (typeof destination !== 'object' || !(destination?.addressHandle instanceof AddressHandle)) {
+      throw invalidArgumentType('request.destination', 'an object with an AddressHandle', destination);
+    }
+    const { addressHandle, queuePairNumber, qkey } = destination;
+    return [
+      addressHandle.handle,
+      requireInteger('request.destination.queuePairNumber', queuePairNumber, 0, 0xff_ffff),
+      requireInteger('request.destination.qkey', qkey, 0, 0xffff_ffff),
+    ];
   }
+  if (binding !== undefined) {
+    if (typeof binding !== 'object' || !(binding?.window instanceof MemoryWindow)) {
+      throw invalidArgumentType('request.binding', 'an object with a MemoryWindow', binding);
+    }
+    const { window, access, rkey } = binding;
+    return [
+      window.handle,
+      requireInteger('request.binding.access', access, 0, 0xe),
+      requireInteger('request.binding.rkey', rkey, 0, 0xffff_ffff),
+    ];
+  }
+  return [0, 0, 0];
 }
 
 /** `ibv_qp`. */
@@ -90,7 +120,9 @@ export class QueuePair extends NativeObject {
   readonly number: number;
   /** What the device gave: at least what was asked for. */
   readonly limits: Readonly<Omit<NativeQueuePair, 'handle' | 'number'>>;
+  readonly type: 'RC' | 'UC' | 'UD';
   readonly #handle: number;
+  #events: AsyncEvents<QueuePairEventName> | undefined;
 
   /** `ibv_create_qp(3)`, or `rdma_create_qp(3)` where `cmId` names one: use `CmId.createQueuePair` for that. */
   constructor(pd: ProtectionDomain, options: QueuePairOptions, cmId?: NativeObject) {
@@ -104,6 +136,10 @@ export class QueuePair extends NativeObject {
     })) {
       if (!(cq instanceof CompletionQueue))
         throw invalidArgumentType(`options.${name}`, 'a CompletionQueue', cq);
+    }
+    const { sharedReceiveQueue: srq } = options;
+    if (srq !== undefined && !(srq instanceof SharedReceiveQueue)) {
+      throw invalidArgumentType('options.sharedReceiveQueue', 'a SharedReceiveQueue', srq);
     }
     const type = requireOneOf('options.type', options.type ?? 'RC', ['RC', 'UC', 'UD'] as const);
     const limit = (name: keyof QueuePairOptions, fallback: number, max: number) =>
@@ -120,10 +156,12 @@ export class QueuePair extends NativeObject {
       maxReceiveSge: limit('maxReceiveSges', 1, 16),
       maxInlineData: limit('maxInlineData', 0, 1 << 16),
       cmId: cmId?.handle ?? 0,
+      srq: srq?.handle ?? 0,
     });
-    const parents = cmId === undefined ? [pd, sendCq, receiveCq] : [pd, sendCq, receiveCq, cmId];
+    const parents = [pd, sendCq, receiveCq, cmId, srq].filter((parent) => parent !== undefined);
     super('QueuePair', 0, handle, (qp) => native.destroyQueuePair(qp), parents);
     this.protectionDomain = pd;
+    this.type = type;
     this.number = number;
     this.limits = limits;
     this.#handle = handle;
@@ -140,17 +178,12 @@ export class QueuePair extends NativeObject {
     if (typeof handler?.complete !== 'function') {
       throw invalidArgumentType('handler', 'an object with a function complete', handler);
     }
-    const { remote, immediate = 0, compareAdd, swap, sges: elements = [] } = request;
-    if (!Array.isArray(elements)) throw invalidArgumentType('request.sges', 'an array', elements);
-    requireInteger('request.sges.length', elements.length, 0, RequestRing.maxSges);
-    const sges = elements.map((sge: Sge, i) => this.#sge(sge, `request.sges[${i}]`));
+    const { immediate = 0, compareAdd, swap } = request;
+    const [first, ...more] = toRingSges(request.sges ?? [], 'request.sges');
     for (const [name, operand] of Object.entries({ compareAdd, swap })) {
       if (operand !== undefined && typeof operand !== 'bigint') {
         throw invalidArgumentType(`request.${name}`, 'a bigint', operand);
       }
-    }
-    if (remote !== undefined && !(remote instanceof RemoteMemory)) {
-      throw invalidArgumentType('request.remote', 'a RemoteMemory', remote);
     }
     requireInteger('request.immediate', immediate, 0, 0xffff_ffff);
     const flags =
@@ -160,7 +193,7 @@ export class QueuePair extends NativeObject {
       (request.inline === true ? requestFlags.inline : 0);
     const queuePair = this.handle;
     const { requests, slots } = rings();
-    const [first, ...more] = sges;
+    const [low, high, key] = remoteHalves(request);
     const slot = slots.acquire(handler);
     requests.submit(
       queuePair,
@@ -171,9 +204,9 @@ export class QueuePair extends NativeObject {
       first?.region ?? 0,
       first?.offset ?? 0,
       first?.length ?? 0,
-      remote?.addressLow,
-      remote?.addressHigh,
-      remote?.rkey,
+      low,
+      high,
+      key,
       immediate,
       more,
       compareAdd,
@@ -188,29 +221,38 @@ export class QueuePair extends NativeObject {
     return handler.promise;
   }
 
-  #sge(sge: Sge, name: string): RingSge {
-    if (typeof sge !== 'object' || sge === null || !(sge.region instanceof MemoryRegion)) {
-      throw invalidArgumentType(name, 'an object with a MemoryRegion as region', sge);
-    }
-    const { region, offset = 0, length } = sge;
-    requireInteger(`${name}.offset`, offset, 0, region.length);
-    const rest = region.length - offset;
-    const taken = length === undefined ? rest : requireInteger(`${name}.length`, length, 0, rest);
-    return { region: region.handle, offset, length: taken };
+  /** `qp-last-wqe-reached`, `qp-fatal` and the other events of a queue pair: `ibv_get_async_event(3)`. */
+  get events(): AsyncEvents<QueuePairEventName> {
+    this.#events ??= asyncEvents(this.#handle);
+    return this.#events;
   }
 
-  /** `ibv_modify_qp(3)`; the mask follows from the attributes that are present. */
+  /**
+   * `ibv_modify_qp(3)`; the mask follows from the attributes that are present. Which are needed and which are allowed in a
+   * transition depends on the type: the tables are in that page. Throws `EINVAL` for another.
+   */
   modify(attributes: QueuePairAttributes): void {
-    if (typeof attributes !== 'object' || attributes === null) {
-      throw invalidArgumentType('attributes', 'an object', attributes);
-    }
-    useBinding().native.modifyQueuePair(this.handle, attributes);
+    useBinding().native.modifyQueuePair(this.handle, toNativeAttributes(attributes));
   }
 
-  /** `ibv_query_qp(3)`. */
-  query(): { state: QueuePairState; maxRdAtomic: number; maxDestRdAtomic: number } {
-    const { state, ...depths } = useBinding().native.queryQueuePair(this.handle);
-    return { state: states[state] ?? 'UNKNOWN', ...depths };
+  /** `ibv_query_qp(3)`: everything. siw tells its state, its depths and its sizes only; the rest is 0. */
+  query(): QueuePairStatus {
+    return toStatus(useBinding().native.queryQueuePair(this.handle));
+  }
+
+  /**
+   * Takes part in a multicast group, UD only: `ibv_attach_mcast(3)`. `gid`: 16 bytes; `lid`: InfiniBand only. Throws
+   * `ENOTSUP` on iWARP. The network learns of it by {@link CmId} or a subnet manager, not by this.
+   */
+  attachMulticast(gid: Uint8Array, lid = 0): void {
+    requireInteger('lid', lid, 0, 0xffff);
+    useBinding().native.attachMulticast(this.handle, requireGid('gid', gid), lid);
+  }
+
+  /** `ibv_detach_mcast(3)`. */
+  detachMulticast(gid: Uint8Array, lid = 0): void {
+    requireInteger('lid', lid, 0, 0xffff);
+    useBinding().native.detachMulticast(this.handle, requireGid('gid', gid), lid);
   }
 
   /** Work requests posted and not yet completed. */
@@ -224,7 +266,7 @@ export class QueuePair extends NativeObject {
     rings().requests.flush();
   }
 
-  /** @internal The handle that completions carry, also after close. */
+  /** What completions of this queue pair carry as `queuePair`, also after close. */
   get completionKey(): number {
     return this.#handle;
   }

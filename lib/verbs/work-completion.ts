@@ -3,10 +3,33 @@ import { errnoName, RdmaError, WorkCompletionError } from '../errors.js';
 import { completionFlags, opcodeName } from './opcode.js';
 import { statusName } from './status.js';
 
+/** Where a datagram came from: what `ibv_init_ah_from_wc(3)` makes the way back of. */
+export interface DatagramSource {
+  /** The sender's queue pair number. */
+  queuePairNumber: number;
+  /** InfiniBand: the sender's LID. */
+  sourceLid: number;
+  serviceLevel: number;
+  /** InfiniBand: low bits of the LID that it was sent to. */
+  pathBits: number;
+  pkeyIndex: number;
+  /** Whether the 40 bytes before the message are a global routing header; on RoCE they always are. */
+  routed: boolean;
+}
+
 /** What is kept of a completion after its callback. */
 export interface CompletionResult {
-  /** Bytes received, read or fetched; 0 for a send. */
+  /**
+   * Bytes received, read or fetched; 0 for a send. For a datagram this counts the 40 bytes before it, which the receive
+   * needs room for whether they are used or not (`ibv_post_recv(3)`).
+   */
   byteLength: number;
+  /** Of a datagram. */
+  source?: DatagramSource;
+  /** Of an extended completion queue with the field `timestamp`: when the device completed it, in its own clock. */
+  timestamp?: bigint;
+  /** Of one with the field `wallclock`: the same in nanoseconds since 1970. */
+  wallclock?: bigint;
   /** The 32 bits of immediate data, if the message carried any. */
   immediate?: number;
   /** The remote key that the peer invalidated with this message, if it did. */
@@ -98,9 +121,45 @@ export class WorkCompletion {
     return this.#u32('sourceQp');
   }
 
+  #u16(field: string): number {
+    const byte = this.#base + this.#at[field]!;
+    return this.#bytes[byte]! | (this.#bytes[byte + 1]! << 8);
+  }
+
+  #u64(field: string): bigint {
+    const word = (this.#base + this.#at[field]!) >> 2;
+    return BigInt(this.#words[word]!) | (BigInt(this.#words[word + 1]!) << 32n);
+  }
+
+  /** Of an extended completion queue with that field: when it completed, in the device's own clock; else 0. */
+  get timestamp(): bigint {
+    return this.#u64('timestamp');
+  }
+
+  /** Of an extended completion queue with that field: when it completed, nanoseconds since 1970; else 0. */
+  get wallclock(): bigint {
+    return this.#u64('wallclock');
+  }
+
+  /** Where a datagram came from: meaningful when `flags` has `completionFlags.datagram`. */
+  get source(): DatagramSource {
+    return {
+      queuePairNumber: this.sourceQp,
+      sourceLid: this.#u16('sourceLid'),
+      serviceLevel: this.#u8('serviceLevel'),
+      pathBits: this.#u8('pathBits'),
+      pkeyIndex: this.#u16('pkeyIndex'),
+      routed: (this.flags & completionFlags.grh) !== 0,
+    };
+  }
+
   /** Copies what outlives the callback. */
   result(): CompletionResult {
     const result: CompletionResult = { byteLength: this.byteLength };
+    if ((this.flags & completionFlags.datagram) !== 0) result.source = this.source;
+    const { timestamp, wallclock } = this;
+    if (timestamp !== 0n) result.timestamp = timestamp;
+    if (wallclock !== 0n) result.wallclock = wallclock;
     if ((this.flags & completionFlags.withImmediate) !== 0) result.immediate = this.immediate;
     if ((this.flags & completionFlags.withInvalidate) !== 0) result.invalidatedRkey = this.immediate;
     return result;

@@ -11,8 +11,8 @@ namespace node_rdma {
 namespace {
 
 constexpr uint64_t kMaxLength = uint64_t{1} << 40;
-constexpr int kAccess =
-    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                        IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND;
 
 struct Request {
   uint64_t length;
@@ -109,7 +109,7 @@ Napi::Value DeregisterMemory(const Napi::CallbackInfo& info) {
   Arguments arguments(info);
   const std::shared_ptr<MemoryRegion> region = arguments.HandleAt<MemoryRegion>(0);
   if (!arguments.ok()) return info.Env().Undefined();
-  if (region->in_flight() > 0) return arguments.Fail(EBUSY, "ibv_dereg_mr");
+  if (region->in_flight() > 0 || region->windows() > 0) return arguments.Fail(EBUSY, "ibv_dereg_mr");
   Environment* environment = arguments.environment();
   region->Close();
   environment->handles().Remove(region->handle());
@@ -121,6 +121,20 @@ Napi::Value DeregisterMemory(const Napi::CallbackInfo& info) {
         environment->ReleaseBuffer(buffer);
         return Napi::Env(environment->env()).Undefined();
       });
+}
+
+Napi::Value ReregisterMemory(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  const int access = static_cast<int>(arguments.U32(1, "access", 0, kAccess));
+  const std::shared_ptr<MemoryRegion> region = arguments.HandleAt<MemoryRegion>(0);
+  if (!arguments.ok()) return info.Env().Undefined();
+  if (region->in_flight() > 0 || region->windows() > 0) return arguments.Fail(EBUSY, "ibv_rereg_mr");
+  const int error = region->Reregister(access);
+  if (error != 0) return arguments.Fail(error, "ibv_rereg_mr");
+  Napi::Object result = Napi::Object::New(info.Env());
+  result.Set("lkey", region->mr()->lkey);
+  result.Set("rkey", region->mr()->rkey);
+  return result;
 }
 
 Napi::Value MemoryInFlight(const Napi::CallbackInfo& info) {
@@ -143,6 +157,13 @@ std::shared_ptr<MemoryRegion> MemoryRegion::Register(std::shared_ptr<ProtectionD
 MemoryRegion::MemoryRegion(std::shared_ptr<ProtectionDomain> pd, ibv_mr* mr, int access,
                            std::shared_ptr<Mapping> mapping)
     : Object(kKind), pd_(std::move(pd)), mr_(mr), access_(access), mapping_(std::move(mapping)) {}
+
+int MemoryRegion::Reregister(int access) {
+  errno = EINVAL;
+  if (ibv_rereg_mr(mr_, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, access) != 0) return errno;
+  access_ = access;
+  return 0;
+}
 
 MemoryRegion::~MemoryRegion() { ibv_dereg_mr(mr_); }
 
@@ -182,6 +203,7 @@ void MemoryRegion::Export(Napi::Object exports) {
   exports.Set("allocateMemoryAsync", Napi::Function::New(env, AllocateMemoryAsync, "allocateMemoryAsync"));
   exports.Set("registerMemory", Napi::Function::New(env, RegisterMemory, "registerMemory"));
   exports.Set("deregisterMemory", Napi::Function::New(env, DeregisterMemory, "deregisterMemory"));
+  exports.Set("reregisterMemory", Napi::Function::New(env, ReregisterMemory, "reregisterMemory"));
   exports.Set("memoryInFlight", Napi::Function::New(env, MemoryInFlight, "memoryInFlight"));
 }
 

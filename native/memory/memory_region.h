@@ -3,6 +3,7 @@
 #include <infiniband/verbs.h>
 #include <napi.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -30,12 +31,17 @@ class MemoryRegion : public Object {
   const ProtectionDomain* protection_domain() const { return pd_.get(); }
   uint64_t address() const { return reinterpret_cast<uint64_t>(mr_->addr); }
   uint64_t length() const { return mr_->length; }
+  ibv_mr* mr() const { return mr_; }
   uint32_t lkey() const { return mr_->lkey; }
   bool Allows(int access) const { return (access_ & access) == access; }
 
   // Work requests in flight, on the environment's thread.
   int in_flight() const { return in_flight_; }
   void AddInFlight(int count) { in_flight_ += count; }
+  // Memory windows bound to it; they are destroyed on other threads.
+  std::atomic<int>& windows() { return windows_; }
+  // Changes what peers may do; 0 or an errno.
+  int Reregister(int access);
 
   // Number of the buffer that the environment holds for it; 0 for a mapping.
   uint32_t held_buffer() const { return held_buffer_; }
@@ -49,10 +55,11 @@ class MemoryRegion : public Object {
  private:
   const Membership<ProtectionDomain> pd_;
   ibv_mr* const mr_;
-  const int access_;
+  int access_;
   const std::shared_ptr<Mapping> mapping_;
   uint32_t held_buffer_ = 0;
   int in_flight_ = 0;
+  std::atomic<int> windows_ = 0;
 };
 
 }  // namespace node_rdma

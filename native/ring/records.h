@@ -5,6 +5,11 @@
 namespace node_rdma {
 
 // What JavaScript writes: 64 bytes. More than one gather element: records of Continuation follow.
+// `queue_pair` of a receive may name a shared receive queue. Some opcodes read the remote fields in their own
+// way:
+//   a datagram: remote_address is address handle + remote queue pair number << 32, rkey is the Q_Key;
+//   binding a memory window: remote_address is window + access flags << 32, rkey is the new remote key, and
+//   the only element is what the window opens.
 struct WorkRequest {
   uint32_t queue_pair;
   uint8_t opcode;
@@ -48,7 +53,16 @@ struct WorkCompletion {
   uint32_t vendor_error;
   uint32_t immediate;
   uint32_t source_qp;
-  uint32_t unused[8];
+  // What an address handle is made of, for a datagram.
+  uint16_t source_lid;
+  uint8_t service_level;
+  uint8_t path_bits;
+  uint16_t pkey_index;
+  uint16_t reserved_too;
+  // Of an extended completion queue that was asked for them, else 0.
+  uint64_t timestamp;
+  uint64_t wallclock;
+  uint32_t unused[2];
 };
 static_assert(sizeof(WorkCompletion) == 64);
 
@@ -66,6 +80,8 @@ static_assert(sizeof(Control) == 64);
 enum RequestFlags : uint8_t { kSignaled = 1, kFence = 2, kSolicited = 4, kInline = 8 };
 
 inline constexpr uint8_t kOpcodeReceive = 128;
+// Beside ibv_wc_flags, which end at 64: the message came to a queue pair of datagrams.
+inline constexpr uint8_t kDatagram = 0x80;
 // Status of a request that never reached the device; vendor_error is an errno.
 inline constexpr uint8_t kPostFailed = 0xf0;
 inline constexpr uint32_t kMaxSges = 16;

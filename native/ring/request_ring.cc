@@ -9,24 +9,13 @@
 
 #include "environment.h"
 #include "memory/memory_region.h"
+#include "memory/memory_window.h"
+#include "ring/request_fields.h"
+#include "verbs/address_handle.h"
 #include "verbs/queue_pair.h"
+#include "verbs/shared_receive_queue.h"
 
 namespace node_rdma {
-
-namespace {
-
-bool IsAtomic(uint8_t opcode) {
-  return opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
-}
-
-bool WritesLocally(uint8_t opcode) {
-  return opcode == kOpcodeReceive || opcode == IBV_WR_RDMA_READ || IsAtomic(opcode);
-}
-
-// Reads and atomics take the memory of a slot until the response is there, whatever completes before.
-bool NeedsCompletion(uint8_t opcode) { return opcode == IBV_WR_RDMA_READ || IsAtomic(opcode); }
-
-}  // namespace
 
 RequestRing::RequestRing(Environment* environment)
     : environment_(environment),
@@ -71,19 +60,19 @@ void RequestRing::Flush() {
 }
 
 void RequestRing::Take(const WorkRequest& record, const GatherElement* more) {
-  std::shared_ptr<QueuePair> queue_pair = environment_->handles().Share<QueuePair>(record.queue_pair);
-  if (queue_pair == nullptr) {
-    environment_->completions().AddFailed(0, record, EBADF);
-    return;
-  }
   GatherElement elements[kMaxSges];
   MemoryRegion* regions[kMaxSges];
   int error = record.sge_count > kMaxSges ? EINVAL : 0;
   if (error == 0) {
     elements[0] = {record.region, record.length, record.offset};
     for (uint32_t i = 1; i < record.sge_count; i++) elements[i] = more[i - 1];
-    error = Check(*queue_pair, record, elements, regions);
   }
+  std::shared_ptr<QueuePair> queue_pair = environment_->handles().Share<QueuePair>(record.queue_pair);
+  if (queue_pair == nullptr) {
+    TakeShared(record, elements);
+    return;
+  }
+  if (error == 0) error = Check(*queue_pair, record, elements, regions);
   if (error != 0) {
     environment_->completions().AddFailed(queue_pair->CompletionQueueOf(record.opcode), record, error);
     return;
@@ -92,52 +81,42 @@ void RequestRing::Take(const WorkRequest& record, const GatherElement* more) {
   Chain(queue_pair.get(), record, elements, regions);
 }
 
-int RequestRing::Check(const QueuePair& queue_pair, const WorkRequest& record, const GatherElement* elements,
-                       MemoryRegion** regions) const {
-  const uint8_t opcode = record.opcode;
-  const bool receive = opcode == kOpcodeReceive;
-  if (!receive && opcode > IBV_WR_SEND_WITH_INV) return EINVAL;
-  int error = receive ? queue_pair.CheckReceive() : queue_pair.CheckSend(opcode);
-  if (error != 0) return error;
-  const WorkQueue& queue = receive ? queue_pair.receives() : queue_pair.sends();
-  if (queue.full()) return ENOMEM;
-  if (record.sge_count > (receive ? queue_pair.max_receive_sge() : queue_pair.max_send_sge())) return EINVAL;
-  if ((record.flags & kInline) != 0 && (receive || opcode == IBV_WR_RDMA_READ || IsAtomic(opcode)))
-    return EINVAL;
-
+void RequestRing::TakeShared(const WorkRequest& record, const GatherElement* elements) {
+  std::shared_ptr<SharedReceiveQueue> srq =
+      environment_->handles().Share<SharedReceiveQueue>(record.queue_pair);
+  int error = 0;
   uint64_t total = 0;
-  for (uint32_t i = 0; i < record.sge_count; i++) {
-    MemoryRegion* region = environment_->handles().Find<MemoryRegion>(elements[i].region);
-    if (region == nullptr || region->closing()) return EBADF;
-    if (region->protection_domain() != queue_pair.protection_domain()) return EINVAL;
-    if (elements[i].offset > region->length() || elements[i].length > region->length() - elements[i].offset) {
-      return EFAULT;
-    }
-    if (WritesLocally(opcode) && !region->Allows(IBV_ACCESS_LOCAL_WRITE)) return EACCES;
-    regions[i] = region;
-    total += elements[i].length;
+  MemoryRegion* regions[kMaxSges];
+  if (srq == nullptr || srq->closing()) {
+    error = EBADF;
+  } else if (record.opcode != kOpcodeReceive || record.sge_count > srq->max_sge() ||
+             (record.flags & kInline) != 0) {
+    error = EINVAL;
+  } else if (srq->full()) {
+    error = ENOMEM;
+  } else {
+    error = CheckElements(srq->protection_domain(), record, elements, regions, &total);
   }
-  if (total > UINT32_MAX) return EMSGSIZE;
-  if ((record.flags & kInline) != 0 && total > queue_pair.max_inline_data()) return EINVAL;
-  return opcode == IBV_WR_RDMA_READ ? CheckRead(queue_pair, record, regions) : 0;
+  if (error != 0) {
+    environment_->completions().AddFailed(0, record, error);
+    return;
+  }
+  if (!srq->chained()) touched_shared_.push_back(srq);
+  int count = 0;
+  ibv_sge* sges = AddElements(record, elements, regions, &count);
+  const uint32_t position = srq->receives().Push({.slot = record.slot,
+                                                  .generation = record.generation,
+                                                  .opcode = record.opcode,
+                                                  .sge_count = record.sge_count,
+                                                  .outstanding = true,
+                                                  .silent = false,
+                                                  .unsignaled = false},
+                                                 regions);
+  srq->Chain(AddReceive(srq->WrId(position), sges, count));
 }
 
-int RequestRing::CheckRead(const QueuePair& queue_pair, const WorkRequest& record,
-                           MemoryRegion* const* regions) const {
-  if (record.sge_count > queue_pair.max_read_sge()) return EINVAL;
-  // With a depth of 0 siw's send queue is wedged by the failed doorbell, and rxe's hangs.
-  if (queue_pair.initiator_depth() == 0) return EOPNOTSUPP;
-  if (!queue_pair.iwarp()) return 0;
-  // siw takes the stale element of a reused slot for a Read without one, and refuses a fenced Read after it
-  // has taken it: both end the queue.
-  if (record.sge_count == 0) return EINVAL;
-  if ((record.flags & kFence) != 0) return EOPNOTSUPP;
-  // RFC 5040 section 5.3: the data of a Read Response is placed through the sink's steering tag.
-  return regions[0]->Allows(IBV_ACCESS_REMOTE_WRITE) ? 0 : EACCES;
-}
-
-void RequestRing::Chain(QueuePair* queue_pair, const WorkRequest& record, const GatherElement* elements,
-                        MemoryRegion* const* regions) {
+ibv_sge* RequestRing::AddElements(const WorkRequest& record, const GatherElement* elements,
+                                  MemoryRegion* const* regions, int* count) {
   ibv_sge* sges = &sges_[sge_count_];
   uint32_t sge_count = 0;
   for (uint32_t i = 0; i < record.sge_count; i++) {
@@ -150,7 +129,34 @@ void RequestRing::Chain(QueuePair* queue_pair, const WorkRequest& record, const 
     sge.lkey = regions[i]->lkey();
   }
   sge_count_ += sge_count;
+  *count = static_cast<int>(sge_count);
+  return sges;
+}
 
+ibv_recv_wr* RequestRing::AddReceive(uint64_t wr_id, ibv_sge* sges, int sge_count) {
+  ibv_recv_wr* wr = &receives_[receive_count_++];
+  *wr = {};
+  wr->wr_id = wr_id;
+  wr->sg_list = sges;
+  wr->num_sge = sge_count;
+  return wr;
+}
+
+// The only element says what the window opens; it is not data.
+void RequestRing::AddBind(const WorkRequest& record, const ibv_sge& element, ibv_send_wr* wr) const {
+  const MemoryWindow* window = environment_->handles().Find<MemoryWindow>(LowHalf(record));
+  MemoryRegion* region = environment_->handles().Find<MemoryRegion>(record.region);
+  wr->num_sge = 0;
+  wr->sg_list = nullptr;
+  wr->bind_mw.mw = window->mw();
+  wr->bind_mw.rkey = record.rkey;
+  wr->bind_mw.bind_info = {region->mr(), element.addr, element.length, HighHalf(record)};
+}
+
+void RequestRing::Chain(QueuePair* queue_pair, const WorkRequest& record, const GatherElement* elements,
+                        MemoryRegion* const* regions) {
+  int sge_count = 0;
+  ibv_sge* sges = AddElements(record, elements, regions, &sge_count);
   const bool receive = record.opcode == kOpcodeReceive;
   WorkQueue& queue = receive ? queue_pair->receives() : queue_pair->sends();
   const bool asked = receive || (record.flags & kSignaled) != 0;
@@ -166,19 +172,14 @@ void RequestRing::Chain(QueuePair* queue_pair, const WorkRequest& record, const 
                                         .unsignaled = !signaled},
                                        regions);
   if (receive) {
-    ibv_recv_wr& wr = receives_[receive_count_++];
-    wr = {};
-    wr.wr_id = queue_pair->WrId(position, true);
-    wr.sg_list = sges;
-    wr.num_sge = static_cast<int>(sge_count);
-    queue_pair->ChainReceive(&wr);
+    queue_pair->ChainReceive(AddReceive(queue_pair->WrId(position, true), sges, sge_count));
     return;
   }
   ibv_send_wr& wr = sends_[send_count_++];
   std::memset(&wr, 0, sizeof wr);
   wr.wr_id = queue_pair->WrId(position, false);
   wr.sg_list = sges;
-  wr.num_sge = static_cast<int>(sge_count);
+  wr.num_sge = sge_count;
   wr.opcode = static_cast<ibv_wr_opcode>(record.opcode);
   wr.send_flags = (signaled ? IBV_SEND_SIGNALED : 0) | ((record.flags & kFence) != 0 ? IBV_SEND_FENCE : 0) |
                   ((record.flags & kSolicited) != 0 ? IBV_SEND_SOLICITED : 0) |
@@ -188,7 +189,13 @@ void RequestRing::Chain(QueuePair* queue_pair, const WorkRequest& record, const 
   } else {
     wr.imm_data = htonl(record.immediate);
   }
-  if (IsAtomic(record.opcode)) {
+  if (queue_pair->datagrams()) {
+    wr.wr.ud.ah = environment_->handles().Find<AddressHandle>(LowHalf(record))->ah();
+    wr.wr.ud.remote_qpn = HighHalf(record);
+    wr.wr.ud.remote_qkey = record.rkey;
+  } else if (record.opcode == IBV_WR_BIND_MW) {
+    AddBind(record, sges[0], &wr);
+  } else if (IsAtomic(record.opcode)) {
     wr.wr.atomic.remote_addr = record.remote_address;
     wr.wr.atomic.rkey = record.rkey;
     wr.wr.atomic.compare_add = record.compare_add;
@@ -198,9 +205,22 @@ void RequestRing::Chain(QueuePair* queue_pair, const WorkRequest& record, const 
     wr.wr.rdma.rkey = record.rkey;
   }
   queue_pair->ChainSend(&wr);
+  if (record.opcode == IBV_WR_BIND_MW) PostBind(queue_pair, record);
+}
+
+// At once: the provider takes the window's present key from the window, and the next binding needs the new
+// one.
+void RequestRing::PostBind(QueuePair* queue_pair, const WorkRequest& record) {
+  PostReceives(queue_pair);
+  if (!PostSends(queue_pair)) return;
+  environment_->handles()
+      .Find<MemoryWindow>(LowHalf(record))
+      ->Bound(environment_->handles().Share<MemoryRegion>(record.region), record.rkey);
 }
 
 void RequestRing::PostChains() {
+  for (const std::shared_ptr<SharedReceiveQueue>& srq : touched_shared_) PostShared(srq.get());
+  touched_shared_.clear();
   // Receives first: a send may tell the peer, which can be in this process, that there is room for it to
   // answer.
   for (const std::shared_ptr<QueuePair>& queue_pair : touched_) PostReceives(queue_pair.get());
@@ -223,12 +243,23 @@ void RequestRing::PostReceives(QueuePair* queue_pair) {
   queue_pair->Refuse(true, count, error);
 }
 
-void RequestRing::PostSends(QueuePair* queue_pair) {
+void RequestRing::PostShared(SharedReceiveQueue* srq) {
+  ibv_recv_wr* first = srq->TakeChain();
+  ibv_recv_wr* bad = nullptr;
+  const int result = ibv_post_srq_recv(srq->srq(), first, &bad);
+  if (result == 0) return;
+  if (bad == nullptr) bad = first;
+  uint32_t count = 0;
+  for (ibv_recv_wr* wr = bad; wr != nullptr; wr = wr->next) count++;
+  srq->Refuse(count, std::abs(result));
+}
+
+bool RequestRing::PostSends(QueuePair* queue_pair) {
   ibv_send_wr* first = queue_pair->TakeSendChain();
-  if (first == nullptr) return;
+  if (first == nullptr) return true;
   ibv_send_wr* bad = nullptr;
   const int result = ibv_post_send(queue_pair->qp(), first, &bad);
-  if (result == 0) return;
+  if (result == 0) return true;
   const int error = std::abs(result);
   // siw does not say which one when the doorbell fails; its send queue takes nothing more after that.
   if (bad == nullptr) {
@@ -238,6 +269,7 @@ void RequestRing::PostSends(QueuePair* queue_pair) {
   uint32_t count = 0;
   for (ibv_send_wr* wr = bad; wr != nullptr; wr = wr->next) count++;
   queue_pair->Refuse(false, count, error);
+  return false;
 }
 
 }  // namespace node_rdma

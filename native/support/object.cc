@@ -22,6 +22,12 @@ const char* Object::NameOf(Kind kind) {
   switch (kind) {
     case Kind::kQueuePair:
       return "QueuePair";
+    case Kind::kSharedReceiveQueue:
+      return "SharedReceiveQueue";
+    case Kind::kAddressHandle:
+      return "AddressHandle";
+    case Kind::kMemoryWindow:
+      return "MemoryWindow";
     case Kind::kCompletionQueue:
       return "CompletionQueue";
     case Kind::kCompletionChannel:

@@ -9,6 +9,9 @@ namespace node_rdma {
 // In the order in which an environment lets go of what is left at its end.
 enum class Kind : uint8_t {
   kQueuePair,
+  kSharedReceiveQueue,
+  kAddressHandle,
+  kMemoryWindow,
   kCompletionQueue,
   kCompletionChannel,
   kMemoryRegion,
@@ -18,7 +21,7 @@ enum class Kind : uint8_t {
   kDevice,
 };
 
-inline constexpr size_t kKindCount = 8;
+inline constexpr size_t kKindCount = 11;
 
 // One C object. Its destructor frees the C object and may run on any thread, so it touches neither the
 // environment nor the loop; what belongs to the loop ends in Close(), on the environment's thread.

@@ -7,7 +7,9 @@
 #include "environment.h"
 #include "support/arguments.h"
 #include "verbs/device.h"
+#include "verbs/extended_poll.h"
 #include "verbs/queue_pair.h"
+#include "verbs/shared_receive_queue.h"
 
 namespace node_rdma {
 
@@ -19,6 +21,7 @@ Napi::Value CreateCompletionQueue(const Napi::CallbackInfo& info) {
   Arguments arguments(info);
   const uint32_t entries = arguments.U32(1, "entries", 1, INT32_MAX);
   const uint32_t channel_handle = arguments.U32(2, "channel");
+  const uint32_t fields = arguments.U32(3, "fields", 0, kTimestamp | kWallclock);
   const std::shared_ptr<Device> device = arguments.HandleAt<Device>(0);
   std::shared_ptr<CompletionChannel> channel;
   if (channel_handle != 0) channel = arguments.Handle<CompletionChannel>(channel_handle);
@@ -26,9 +29,9 @@ Napi::Value CreateCompletionQueue(const Napi::CallbackInfo& info) {
   if (channel != nullptr && channel->context() != device->context())
     return arguments.Fail(EINVAL, "ibv_create_cq");
   Environment* environment = arguments.environment();
-  const auto cq =
-      CompletionQueue::Make(environment, device->context(), static_cast<int>(entries), std::move(channel));
-  if (cq == nullptr) return arguments.Fail(errno, "ibv_create_cq");
+  const auto cq = CompletionQueue::Make(environment, device->context(), static_cast<int>(entries),
+                                        std::move(channel), fields);
+  if (cq == nullptr) return arguments.Fail(errno, fields == 0 ? "ibv_create_cq" : "ibv_create_cq_ex");
   const uint32_t handle = environment->Adopt(cq);
   if (handle == 0) return info.Env().Undefined();
   ContextRegistry::Shared().Route(cq->cq(), environment, handle);
@@ -49,6 +52,27 @@ Napi::Value SetCompletionQueueWaiting(const Napi::CallbackInfo& info) {
     return arguments.Fail(EINVAL, "ibv_req_notify_cq");
   }
   cq->SetWaiting(waiting, spin);
+  return info.Env().Undefined();
+}
+
+Napi::Value ResizeCompletionQueue(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  const uint32_t entries = arguments.U32(1, "entries", 1, INT32_MAX);
+  const std::shared_ptr<CompletionQueue> cq = arguments.HandleAt<CompletionQueue>(0);
+  if (!arguments.ok()) return info.Env().Undefined();
+  const int error = cq->Resize(static_cast<int>(entries));
+  if (error != 0) return arguments.Fail(error, "ibv_resize_cq");
+  return Napi::Number::New(info.Env(), cq->cq()->cqe);
+}
+
+Napi::Value ModerateCompletionQueue(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  const uint32_t count = arguments.U32(1, "count", 0, UINT16_MAX);
+  const uint32_t period = arguments.U32(2, "period", 0, UINT16_MAX);
+  const std::shared_ptr<CompletionQueue> cq = arguments.HandleAt<CompletionQueue>(0);
+  if (!arguments.ok()) return info.Env().Undefined();
+  const int error = cq->Moderate(static_cast<uint16_t>(count), static_cast<uint16_t>(period));
+  if (error != 0) return arguments.Fail(error, "ibv_modify_cq");
   return info.Env().Undefined();
 }
 
@@ -98,11 +122,18 @@ Napi::Value ReferenceCompletionQueue(const Napi::CallbackInfo& info) {
 
 std::shared_ptr<CompletionQueue> CompletionQueue::Make(Environment* environment,
                                                        std::shared_ptr<Context> context, int entries,
-                                                       std::shared_ptr<CompletionChannel> channel) {
+                                                       std::shared_ptr<CompletionChannel> channel,
+                                                       uint32_t fields) {
   ibv_context* verbs = context->verbs();
   ibv_comp_channel* verbs_channel = channel == nullptr ? nullptr : channel->channel();
   auto cq = std::make_shared<CompletionQueue>(environment, std::move(context), std::move(channel));
-  cq->cq_ = ibv_create_cq(verbs, entries, cq.get(), verbs_channel, 0);
+  if (fields == 0) {
+    cq->cq_ = ibv_create_cq(verbs, entries, cq.get(), verbs_channel, 0);
+  } else {
+    cq->fields_ = fields;
+    cq->extended_ = CreateExtended(verbs, static_cast<uint32_t>(entries), cq.get(), verbs_channel, fields);
+    if (cq->extended_ != nullptr) cq->cq_ = ibv_cq_ex_to_cq(cq->extended_);
+  }
   return cq->cq_ == nullptr ? nullptr : cq;
 }
 
@@ -131,18 +162,46 @@ void CompletionQueue::Close() {
 
 int CompletionQueue::Take(WorkCompletion* out, uint32_t limit, uint32_t* delivered) {
   ibv_wc completions[CompletionDelivery::kBatch];
+  uint64_t timestamps[CompletionDelivery::kBatch][2];
   const int count =
-      ibv_poll_cq(cq_, static_cast<int>(std::min(limit, CompletionDelivery::kBatch)), completions);
+      Poll(static_cast<int>(std::min(limit, CompletionDelivery::kBatch)), completions, timestamps);
   uint32_t written = 0;
   for (int i = 0; i < count; i++) {
-    QueuePair* queue_pair =
-        environment_->handles().Find<QueuePair>(QueuePair::HandleOf(completions[i].wr_id));
-    // Left over from a queue pair that is gone: its requests have been settled.
-    if (queue_pair == nullptr) continue;
-    if (queue_pair->Complete(completions[i], &out[written])) written++;
+    const uint32_t handle = QueuePair::HandleOf(completions[i].wr_id);
+    bool seen = false;
+    if (QueuePair* queue_pair = environment_->handles().Find<QueuePair>(handle); queue_pair != nullptr) {
+      seen = queue_pair->Complete(completions[i], &out[written]);
+    } else if (auto* srq = environment_->handles().Find<SharedReceiveQueue>(handle); srq != nullptr) {
+      seen = srq->Complete(completions[i], &out[written]);
+    }
+    // Else left over from a queue that is gone: its requests have been settled.
+    if (!seen) continue;
+    if (extended_ != nullptr) {
+      out[written].timestamp = timestamps[i][0];
+      out[written].wallclock = timestamps[i][1];
+    }
+    written++;
   }
   *delivered = written;
   return std::max(count, 0);
+}
+
+int CompletionQueue::Poll(int limit, ibv_wc* completions, uint64_t (*timestamps)[2]) {
+  return extended_ == nullptr ? ibv_poll_cq(cq_, limit, completions)
+                              : PollExtended(extended_, fields_, limit, completions, timestamps);
+}
+
+int CompletionQueue::Resize(int entries) {
+  const int error = ibv_resize_cq(cq_, entries);
+  return error >= 0 ? error : errno;
+}
+
+int CompletionQueue::Moderate(uint16_t count, uint16_t period) {
+  ibv_modify_cq_attr attributes{};
+  attributes.attr_mask = IBV_CQ_ATTR_MODERATE;
+  attributes.moderate = {count, period};
+  const int error = ibv_modify_cq(cq_, &attributes);
+  return error >= 0 ? error : errno;
 }
 
 void CompletionQueue::SetWaiting(Waiting waiting, uint32_t spin_microseconds) {
@@ -177,6 +236,10 @@ void CompletionQueue::Export(Napi::Object exports) {
               Napi::Function::New(env, CreateCompletionQueue, "createCompletionQueue"));
   exports.Set("setCompletionQueueWaiting",
               Napi::Function::New(env, SetCompletionQueueWaiting, "setCompletionQueueWaiting"));
+  exports.Set("resizeCompletionQueue",
+              Napi::Function::New(env, ResizeCompletionQueue, "resizeCompletionQueue"));
+  exports.Set("moderateCompletionQueue",
+              Napi::Function::New(env, ModerateCompletionQueue, "moderateCompletionQueue"));
   exports.Set("pollCompletionQueue", Napi::Function::New(env, PollCompletionQueue, "pollCompletionQueue"));
   exports.Set("destroyCompletionQueue",
               Napi::Function::New(env, DestroyCompletionQueue, "destroyCompletionQueue"));

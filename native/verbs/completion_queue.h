@@ -24,7 +24,8 @@ class CompletionQueue : public Object, public std::enable_shared_from_this<Compl
 
   // Null with errno set.
   static std::shared_ptr<CompletionQueue> Make(Environment* environment, std::shared_ptr<Context> context,
-                                               int entries, std::shared_ptr<CompletionChannel> channel);
+                                               int entries, std::shared_ptr<CompletionChannel> channel,
+                                               uint32_t fields);
 
   CompletionQueue(Environment* environment, std::shared_ptr<Context> context,
                   std::shared_ptr<CompletionChannel> channel);
@@ -51,13 +52,23 @@ class CompletionQueue : public Object, public std::enable_shared_from_this<Compl
   bool alive() const { return alive_; }
   void SetAlive(bool alive);
 
+  // Each returns 0 or an errno.
+  int Resize(int entries);
+  int Moderate(uint16_t count, uint16_t period);
+
   static void Export(Napi::Object exports);
 
  private:
+  // ibv_poll_cq, or what an extended queue has instead; `timestamps` stays untouched on a plain one.
+  int Poll(int limit, ibv_wc* completions, uint64_t (*timestamps)[2]);
+
   Environment* const environment_;
   const std::shared_ptr<Context> context_;
   const std::unique_ptr<Membership<CompletionChannel>> channel_;
   ibv_cq* cq_ = nullptr;
+  // The same queue where it was made with fields of its own, else null.
+  ibv_cq_ex* extended_ = nullptr;
+  uint32_t fields_ = 0;
   std::atomic<int> users_ = 0;
   Waiting waiting_ = Waiting::kManual;
   uint64_t spin_ = 0;

@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cinttypes>
 #include <cstdio>
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -64,90 +63,6 @@ Napi::Value DescribeDevice(const Napi::CallbackInfo& info) {
   return Describe(info.Env(), device->context()->verbs()->device, device->context()->driver());
 }
 
-Napi::Value QueryDevice(const Napi::CallbackInfo& info) {
-  Arguments arguments(info);
-  const std::shared_ptr<Device> device = arguments.HandleAt<Device>(0);
-  if (!arguments.ok()) return info.Env().Undefined();
-  ibv_device_attr attributes;
-  const int error = ibv_query_device(device->context()->verbs(), &attributes);
-  if (error != 0) return arguments.Fail(error, "ibv_query_device");
-  Napi::Object result = Napi::Object::New(info.Env());
-  result.Set("firmwareVersion",
-             std::string(attributes.fw_ver, strnlen(attributes.fw_ver, sizeof attributes.fw_ver)));
-  result.Set("maxMrSize", Napi::BigInt::New(info.Env(), attributes.max_mr_size));
-  const std::pair<const char*, double> numbers[] = {
-      {"vendorId", attributes.vendor_id},
-      {"vendorPartId", attributes.vendor_part_id},
-      {"hardwareVersion", attributes.hw_ver},
-      {"maxQp", attributes.max_qp},
-      {"maxQpWr", attributes.max_qp_wr},
-      {"deviceCapFlags", attributes.device_cap_flags},
-      {"maxSge", attributes.max_sge},
-      {"maxSgeRd", attributes.max_sge_rd},
-      {"maxCq", attributes.max_cq},
-      {"maxCqe", attributes.max_cqe},
-      {"maxMr", attributes.max_mr},
-      {"maxPd", attributes.max_pd},
-      {"maxQpRdAtom", attributes.max_qp_rd_atom},
-      {"maxQpInitRdAtom", attributes.max_qp_init_rd_atom},
-      {"atomicCap", attributes.atomic_cap},
-      {"maxMw", attributes.max_mw},
-      {"maxMcastGrp", attributes.max_mcast_grp},
-      {"maxAh", attributes.max_ah},
-      {"maxSrq", attributes.max_srq},
-      {"maxSrqWr", attributes.max_srq_wr},
-      {"maxSrqSge", attributes.max_srq_sge},
-      {"maxPkeys", attributes.max_pkeys},
-      {"physPortCnt", attributes.phys_port_cnt},
-  };
-  for (const auto& [name, value] : numbers) result.Set(name, value);
-  return result;
-}
-
-Napi::Value QueryPort(const Napi::CallbackInfo& info) {
-  Arguments arguments(info);
-  const uint32_t port = arguments.U32(1, "port", 1, UINT8_MAX);
-  const std::shared_ptr<Device> device = arguments.HandleAt<Device>(0);
-  if (!arguments.ok()) return info.Env().Undefined();
-  ibv_port_attr attributes;
-  const int error = ibv_query_port(device->context()->verbs(), static_cast<uint8_t>(port), &attributes);
-  if (error != 0) return arguments.Fail(error, "ibv_query_port");
-  Napi::Object result = Napi::Object::New(info.Env());
-  const std::pair<const char*, double> numbers[] = {
-      {"state", attributes.state},
-      {"maxMtu", attributes.max_mtu},
-      {"activeMtu", attributes.active_mtu},
-      {"gidTableLength", attributes.gid_tbl_len},
-      {"portCapFlags", attributes.port_cap_flags},
-      {"maxMessageSize", attributes.max_msg_sz},
-      {"pkeyTableLength", attributes.pkey_tbl_len},
-      {"lid", attributes.lid},
-      {"activeWidth", attributes.active_width},
-      {"activeSpeed", attributes.active_speed},
-      {"physicalState", attributes.phys_state},
-      {"linkLayer", attributes.link_layer},
-  };
-  for (const auto& [name, value] : numbers) result.Set(name, value);
-  return result;
-}
-
-Napi::Value QueryGid(const Napi::CallbackInfo& info) {
-  Arguments arguments(info);
-  const uint32_t port = arguments.U32(1, "port", 1, UINT8_MAX);
-  const uint32_t index = arguments.U32(2, "index", 0, INT32_MAX);
-  const std::shared_ptr<Device> device = arguments.HandleAt<Device>(0);
-  if (!arguments.ok()) return info.Env().Undefined();
-  ibv_gid gid;
-  errno = EINVAL;
-  if (ibv_query_gid(device->context()->verbs(), static_cast<uint8_t>(port), static_cast<int>(index), &gid) !=
-      0) {
-    return arguments.Fail(errno, "ibv_query_gid");
-  }
-  Napi::Uint8Array bytes = Napi::Uint8Array::New(info.Env(), sizeof gid.raw);
-  std::memcpy(bytes.Data(), gid.raw, sizeof gid.raw);
-  return bytes;
-}
-
 Napi::Value CloseDevice(const Napi::CallbackInfo& info) {
   Arguments arguments(info);
   const std::shared_ptr<Device> device = arguments.HandleAt<Device>(0);
@@ -193,9 +108,7 @@ void Device::Export(Napi::Object exports) {
   exports.Set("listDevices", Napi::Function::New(env, ListDevices, "listDevices"));
   exports.Set("openDevice", Napi::Function::New(env, OpenDevice, "openDevice"));
   exports.Set("describeDevice", Napi::Function::New(env, DescribeDevice, "describeDevice"));
-  exports.Set("queryDevice", Napi::Function::New(env, QueryDevice, "queryDevice"));
-  exports.Set("queryPort", Napi::Function::New(env, QueryPort, "queryPort"));
-  exports.Set("queryGid", Napi::Function::New(env, QueryGid, "queryGid"));
+  ExportQueries(exports);
   exports.Set("closeDevice", Napi::Function::New(env, CloseDevice, "closeDevice"));
 }
 

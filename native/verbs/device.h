@@ -27,6 +27,7 @@ class Device : public Object {
                                uint32_t port);
 
   static void Export(Napi::Object exports);
+  static void ExportQueries(Napi::Object exports);
 
  private:
   Environment* const environment_;

@@ -1,6 +1,5 @@
 #include "verbs/queue_pair.h"
 
-#include <arpa/inet.h>
 #include <rdma/rdma_cma.h>
 
 #include <algorithm>
@@ -11,6 +10,8 @@
 #include "cm/cm_id.h"
 #include "environment.h"
 #include "support/arguments.h"
+#include "verbs/completion_fields.h"
+#include "verbs/shared_receive_queue.h"
 
 namespace node_rdma {
 
@@ -22,6 +23,8 @@ QueuePair::QueuePair(Environment* environment, Parents parents, ibv_qp* qp,
       pd_(std::move(parents.pd)),
       send_cq_(std::move(parents.send_cq)),
       receive_cq_(std::move(parents.receive_cq)),
+      srq_(std::move(parents.srq)),
+      number_(qp->qp_num),
       qp_(qp),
       type_(attributes.qp_type),
       capacity_(attributes.cap),
@@ -30,9 +33,16 @@ QueuePair::QueuePair(Environment* environment, Parents parents, ibv_qp* qp,
       siw_(pd_->context()->siw()),
       sends_(attributes.cap.max_send_wr, attributes.cap.max_send_sge),
       receives_(attributes.cap.max_recv_wr, attributes.cap.max_recv_sge),
-      receives_allowed_(cm_id_ != nullptr) {}
+      receives_allowed_(cm_id_ != nullptr) {
+  // rdma_create_qp has brought a queue pair of datagrams up to RTS already.
+  if (type_ == IBV_QPT_UD && cm_id_ != nullptr) phase_ = Phase::kConnected;
+  if (srq_ != nullptr) srq_->users()++;
+}
 
-QueuePair::~QueuePair() { DestroyVerbs(); }
+QueuePair::~QueuePair() {
+  DestroyVerbs();
+  if (srq_ != nullptr) srq_->users()--;
+}
 
 void QueuePair::Detach() {
   if (cm_id_ != nullptr && !detached_) cm_id_->DetachQueuePair();
@@ -54,7 +64,8 @@ uint32_t QueuePair::CompletionQueueOf(uint8_t opcode) const {
 
 int QueuePair::CheckReceive() const {
   if (closing()) return EBADF;
-  if (!receives_allowed_) return EINVAL;
+  // With a shared receive queue there is none of its own.
+  if (srq_ != nullptr || !receives_allowed_) return EINVAL;
   // siw takes a receive after the connection has ended and never flushes it.
   if (phase_ == Phase::kDisconnected) return ENOTCONN;
   return 0;
@@ -63,8 +74,7 @@ int QueuePair::CheckReceive() const {
 int QueuePair::CheckSend(uint8_t opcode) const {
   if (closing()) return EBADF;
   if (phase_ == Phase::kBroken) return EIO;
-  // A datagram needs an address handle, a bind a memory window: the ring has none of either.
-  if (type_ == IBV_QPT_UD || opcode == IBV_WR_BIND_MW) return EOPNOTSUPP;
+  if (type_ == IBV_QPT_UD && opcode != IBV_WR_SEND && opcode != IBV_WR_SEND_WITH_IMM) return EOPNOTSUPP;
   switch (opcode) {
     case IBV_WR_ATOMIC_CMP_AND_SWP:
     case IBV_WR_ATOMIC_FETCH_AND_ADD:
@@ -76,6 +86,7 @@ int QueuePair::CheckSend(uint8_t opcode) const {
     case IBV_WR_RDMA_WRITE_WITH_IMM:
     case IBV_WR_SEND_WITH_IMM:
     case IBV_WR_LOCAL_INV:
+    case IBV_WR_BIND_MW:
       if (siw_) return EOPNOTSUPP;
       break;
     default:
@@ -161,22 +172,7 @@ bool QueuePair::Complete(const ibv_wc& completion, WorkCompletion* out) {
   const bool success = completion.status == IBV_WC_SUCCESS;
   const bool seen = !entry->silent || !success;
   if (seen) {
-    *out = {};
-    out->slot = entry->slot;
-    out->generation = entry->generation;
-    out->status = static_cast<uint8_t>(completion.status);
-    out->opcode = entry->opcode;
-    out->queue_pair = handle();
-    out->vendor_error = completion.vendor_err;
-    // The other fields mean nothing when the request failed.
-    if (success) {
-      out->flags = static_cast<uint8_t>(completion.wc_flags);
-      out->byte_length = completion.byte_len;
-      out->source_qp = completion.src_qp;
-      out->immediate = (completion.wc_flags & IBV_WC_WITH_INV) != 0   ? completion.invalidated_rkey
-                       : (completion.wc_flags & IBV_WC_WITH_IMM) != 0 ? ntohl(completion.imm_data)
-                                                                      : 0;
-    }
+    FillCompletion(completion, *entry, handle(), datagrams(), out);
   }
   queue.Retire(position, success);
   return seen;
@@ -192,6 +188,8 @@ void QueuePair::Destroy(std::function<void()> then) {
   closing_ = true;
   auto destroy = [self = shared_from_this()] {
     self->Detach();
+    // Destroying takes what is left of the queue pair off its queues, also the receives of others.
+    if (self->srq_ != nullptr) self->environment_->completions().Collect(self->receive_cq_.get());
     self->environment_->RunInPool(
         [self] {
           self->DestroyVerbs();
@@ -209,6 +207,7 @@ void QueuePair::Destroy(std::function<void()> then) {
 void QueuePair::Destroyed() {
   destroyed_ = true;
   SettleAll();
+  if (srq_ != nullptr) srq_->Detach(number_);
   environment_->handles().Remove(handle());
   for (auto& then : std::exchange(when_destroyed_, {})) environment_->completions().Then(std::move(then));
 }

@@ -18,6 +18,7 @@ namespace node_rdma {
 
 class CmId;
 class Environment;
+class SharedReceiveQueue;
 
 class QueuePair : public Object, public std::enable_shared_from_this<QueuePair> {
  public:
@@ -29,6 +30,8 @@ class QueuePair : public Object, public std::enable_shared_from_this<QueuePair> 
     std::shared_ptr<CompletionQueue> receive_cq;
     // Null for a queue pair that is brought up by hand.
     std::shared_ptr<CmId> cm_id;
+    // Null for a queue pair with receives of its own.
+    std::shared_ptr<SharedReceiveQueue> srq;
   };
 
   QueuePair(Environment* environment, Parents parents, ibv_qp* qp, const ibv_qp_init_attr& attributes);
@@ -36,6 +39,7 @@ class QueuePair : public Object, public std::enable_shared_from_this<QueuePair> 
 
   ibv_qp* qp() const { return qp_; }
   const ProtectionDomain* protection_domain() const { return pd_.get(); }
+  bool datagrams() const { return type_ == IBV_QPT_UD; }
   const WorkQueue& sends() const { return sends_; }
   const WorkQueue& receives() const { return receives_; }
   WorkQueue& sends() { return sends_; }
@@ -98,6 +102,8 @@ class QueuePair : public Object, public std::enable_shared_from_this<QueuePair> 
   const Membership<ProtectionDomain> pd_;
   const Membership<CompletionQueue> send_cq_;
   const Membership<CompletionQueue> receive_cq_;
+  const std::shared_ptr<SharedReceiveQueue> srq_;
+  const uint32_t number_;
   ibv_qp* qp_;
   bool detached_ = false;
   bool destroyed_ = false;

@@ -1,38 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Binding, useBinding } from '#lib/binding/addon.js';
-import { siw } from '../support/devices.js';
+import { rxe, siw } from '../support/devices.js';
+import { handle, i31, integer, type Kind, type Parameter, u8, u16 } from '../support/native/parameter.js';
+import { verbsParameters } from '../support/native/verbs-parameters.js';
 
-type Kind =
-  | 'Device'
-  | 'ProtectionDomain'
-  | 'MemoryRegion'
-  | 'CompletionChannel'
-  | 'CompletionQueue'
-  | 'QueuePair'
-  | 'EventChannel'
-  | 'CmId';
-
-/** What one argument, or one property of an object, takes; `good` is a value that passes. */
-type Parameter =
-  | { handle: Kind; orNone?: true }
-  | { integer: readonly [min: number, max: number]; good: number; optional?: true }
-  | { boolean: true }
-  | { string: string; orNull?: true }
-  | { bytes: true }
-  | { view: true }
-  | { object: Record<string, Parameter>; orNull?: true };
-
-const u8 = [0, 0xff] as const;
-const u16 = [0, 0xffff] as const;
-const u32 = [0, 0xffff_ffff] as const;
-const i31 = [0, 0x7fff_ffff] as const;
-const handle = (kind: Kind): Parameter => ({ handle: kind });
-const integer = (range: readonly [number, number], good = range[0]): Parameter => ({ integer: range, good });
-const optional = (range: readonly [number, number]): Parameter => ({
-  integer: range,
-  good: range[0],
-  optional: true,
-});
 const address: Parameter = { object: { address: { string: '10.77.0.1' }, port: integer(u16) } };
 const connectionParameters: Parameter = {
   object: {
@@ -46,6 +17,7 @@ const connectionParameters: Parameter = {
 };
 
 const parameters: Record<string, readonly Parameter[]> = {
+  ...verbsParameters,
   initialize: [{ object: {} }],
   flush: [],
   objectCounts: [],
@@ -58,80 +30,12 @@ const parameters: Record<string, readonly Parameter[]> = {
   closeDevice: [handle('Device')],
   allocatePd: [handle('Device')],
   deallocatePd: [handle('ProtectionDomain')],
-  allocateMemory: [handle('ProtectionDomain'), integer([1, 2 ** 40]), integer([0, 15]), { boolean: true }],
-  allocateMemoryAsync: [
-    handle('ProtectionDomain'),
-    integer([1, 2 ** 40]),
-    integer([0, 15]),
-    { boolean: true },
-  ],
-  registerMemory: [handle('ProtectionDomain'), { view: true }, integer([0, 15])],
-  deregisterMemory: [handle('MemoryRegion')],
-  memoryInFlight: [handle('MemoryRegion')],
   createCompletionChannel: [handle('Device')],
   destroyCompletionChannel: [handle('CompletionChannel')],
-  createCompletionQueue: [
-    handle('Device'),
-    integer([1, 0x7fff_ffff]),
-    { handle: 'CompletionChannel', orNone: true },
-  ],
   setCompletionQueueWaiting: [handle('CompletionQueue'), integer([0, 3]), integer([0, 1000])],
   pollCompletionQueue: [handle('CompletionQueue'), integer([1, 0xffff_ffff])],
   destroyCompletionQueue: [handle('CompletionQueue')],
   referenceCompletionQueue: [handle('CompletionQueue'), { boolean: true }],
-  createQueuePair: [
-    {
-      object: {
-        type: integer([2, 4]),
-        maxSendWr: integer([0, 1 << 20]),
-        maxReceiveWr: integer([0, 1 << 20]),
-        maxSendSge: integer([0, 16]),
-        maxReceiveSge: integer([0, 16]),
-        maxInlineData: integer([0, 1 << 16]),
-        pd: handle('ProtectionDomain'),
-        sendCq: handle('CompletionQueue'),
-        receiveCq: handle('CompletionQueue'),
-        cmId: { handle: 'CmId', orNone: true },
-      },
-    },
-  ],
-  modifyQueuePair: [
-    handle('QueuePair'),
-    {
-      object: {
-        state: optional([0, 6]),
-        pathMtu: optional([0, 5]),
-        qkey: optional(u32),
-        rqPsn: optional([0, 0xff_ffff]),
-        sqPsn: optional([0, 0xff_ffff]),
-        destQpNumber: optional([0, 0xff_ffff]),
-        accessFlags: optional([0, 15]),
-        pkeyIndex: optional(u16),
-        portNumber: optional(u8),
-        minRnrTimer: optional([0, 31]),
-        maxRdAtomic: optional(u8),
-        maxDestRdAtomic: optional(u8),
-        timeout: optional([0, 31]),
-        retryCount: optional([0, 7]),
-        rnrRetry: optional([0, 7]),
-        addressHandle: {
-          object: {
-            gid: { bytes: true },
-            sgidIndex: integer(u8),
-            hopLimit: integer(u8),
-            trafficClass: integer(u8),
-            flowLabel: integer([0, 0xf_ffff]),
-            lid: integer(u16),
-            serviceLevel: integer([0, 15]),
-            portNumber: integer([1, 255]),
-          },
-        },
-      },
-    },
-  ],
-  queryQueuePair: [handle('QueuePair')],
-  queuePairInFlight: [handle('QueuePair')],
-  destroyQueuePair: [handle('QueuePair')],
   createEventChannel: [],
   destroyEventChannel: [handle('EventChannel')],
   referenceEventChannel: [handle('EventChannel'), { boolean: true }],
@@ -167,8 +71,11 @@ function makeObjects(): Record<Kind, number> {
   const device = native.openDevice(siw.device);
   const pd = native.allocatePd(device);
   const channel = native.createCompletionChannel(device);
-  const cq = native.createCompletionQueue(device, 16, channel).handle;
+  const cq = native.createCompletionQueue(device, 16, channel, 0).handle;
   const eventChannel = native.createEventChannel();
+  // siw has neither windows nor addresses.
+  const other = native.openDevice(rxe.device);
+  const roce = native.allocatePd(other);
   return {
     Device: device,
     ProtectionDomain: pd,
@@ -186,7 +93,22 @@ function makeObjects(): Record<Kind, number> {
       maxReceiveSge: 1,
       maxInlineData: 0,
       cmId: 0,
+      srq: 0,
     }).handle,
+    SharedReceiveQueue: native.createSharedReceiveQueue(pd, 4, 1).handle,
+    AddressHandle: native.createAddressHandle(roce, {
+      gid: native.queryGid(other, 1, 0),
+      sgidIndex: 0,
+      hopLimit: 1,
+      trafficClass: 0,
+      flowLabel: 0,
+      lid: 0,
+      pathBits: 0,
+      staticRate: 0,
+      serviceLevel: 0,
+      portNumber: 1,
+    }),
+    MemoryWindow: native.allocateMemoryWindow(roce, 2).handle,
     EventChannel: eventChannel,
     CmId: native.createId(eventChannel, 0x0106),
   };
@@ -195,6 +117,9 @@ function makeObjects(): Record<Kind, number> {
 async function destroyObjects(objects: Record<Kind, number>): Promise<void> {
   const { native } = binding;
   await native.destroyQueuePair(objects.QueuePair);
+  await native.destroySharedReceiveQueue(objects.SharedReceiveQueue);
+  native.destroyAddressHandle(objects.AddressHandle);
+  native.deallocateMemoryWindow(objects.MemoryWindow);
   await native.deregisterMemory(objects.MemoryRegion);
   await native.destroyCompletionQueue(objects.CompletionQueue);
   native.destroyCompletionChannel(objects.CompletionChannel);
@@ -444,7 +369,7 @@ test('a size that no host has is refused', async () => {
   await expect(native.allocateMemoryAsync(open.ProtectionDomain, 2 ** 40, 1, false)).rejects.toMatchObject({
     code: 'ENOMEM',
   });
-  expect(codeOf('createCompletionQueue', [open.Device, 0x7fff_ffff, 0])).toBe('EINVAL');
+  expect(codeOf('createCompletionQueue', [open.Device, 0x7fff_ffff, 0, 0])).toBe('EINVAL');
 });
 
 test('ids with every port space are made or refused, and destroyed', async () => {

@@ -260,24 +260,37 @@ test('every class of the entry point is in the tables, or takes no input', () =>
     .filter(([, each]) => typeof each === 'function' && each.prototype !== undefined)
     .map(([name]) => name);
   expect(classes.sort()).toEqual([
+    'AddressHandle',
     'CompletionChannel',
     'CompletionQueue',
     'Device',
     'MemoryRegion',
+    'MemoryWindow',
     'ProtectionDomain',
     'QueuePair',
     'RdmaError',
     'RemoteMemory',
     'RequestRing',
+    'SharedReceiveQueue',
     'SlotTable',
     'WorkCompletion',
     'WorkCompletionError',
     'rings',
   ]);
   const named = new Set(Object.getOwnPropertyNames(QueuePair.prototype));
-  expect([...named].sort()).toEqual(
-    ['beforeClose', 'completionKey', 'constructor', 'inFlight', 'modify', 'post', 'query', 'submit'].sort(),
-  );
+  expect([...named].sort()).toEqual([
+    'attachMulticast',
+    'beforeClose',
+    'completionKey',
+    'constructor',
+    'detachMulticast',
+    'events',
+    'inFlight',
+    'modify',
+    'post',
+    'query',
+    'submit',
+  ]);
 });
 
 test('a getter of a request may close the queue pair', async () => {

@@ -1,0 +1,98 @@
+#include "verbs/shared_receive_queue.h"
+
+#include <cerrno>
+
+#include "environment.h"
+#include "verbs/completion_fields.h"
+
+namespace node_rdma {
+
+namespace {
+
+// Queue pairs complete in an order of their own, so the oldest request can be outstanding while many newer
+// ones have come and gone.
+constexpr uint32_t kPositionsPerRequest = 4;
+
+}  // namespace
+
+SharedReceiveQueue::SharedReceiveQueue(Environment* environment, std::shared_ptr<ProtectionDomain> pd,
+                                       ibv_srq* srq, const ibv_srq_attr& attributes)
+    : Object(kKind),
+      environment_(environment),
+      pd_(std::move(pd)),
+      srq_(srq),
+      max_requests_(attributes.max_wr),
+      max_sge_(attributes.max_sge),
+      receives_(attributes.max_wr * kPositionsPerRequest, attributes.max_sge) {}
+
+SharedReceiveQueue::~SharedReceiveQueue() { DestroyVerbs(); }
+
+void SharedReceiveQueue::DestroyVerbs() {
+  if (srq_ == nullptr) return;
+  ContextRegistry::Shared().Unroute(srq_);
+  ibv_destroy_srq(std::exchange(srq_, nullptr));
+}
+
+void SharedReceiveQueue::Destroy(std::function<void()> then) {
+  Close();
+  auto destroyed = [self = shared_from_this(), then = std::move(then)](int) mutable {
+    // Only now: until the device has let go of the queue it may write to the memory of its requests.
+    self->SettleAll();
+    self->environment_->handles().Remove(self->handle());
+    self->environment_->completions().Then(std::move(then));
+  };
+  environment_->RunInPool(
+      [self = shared_from_this()] {
+        self->DestroyVerbs();
+        return 0;
+      },
+      std::move(destroyed));
+}
+
+void SharedReceiveQueue::Chain(ibv_recv_wr* request) {
+  if (first_ == nullptr) {
+    first_ = request;
+  } else {
+    last_->next = request;
+  }
+  last_ = request;
+}
+
+void SharedReceiveQueue::Refuse(uint32_t count, int error) {
+  const uint32_t first = receives_.Tail() - count;
+  for (uint32_t position = first; position != first + count; position++) {
+    const WorkQueue::Entry& entry = receives_.Newest(position);
+    WorkRequest request{};
+    request.queue_pair = handle();
+    request.opcode = entry.opcode;
+    request.slot = entry.slot;
+    request.generation = entry.generation;
+    environment_->completions().AddFailed(0, request, error);
+  }
+  for (uint32_t i = 0; i < count; i++) receives_.Pop();
+}
+
+bool SharedReceiveQueue::Complete(const ibv_wc& completion, WorkCompletion* out) {
+  const uint32_t position = static_cast<uint32_t>(completion.wr_id) & WorkQueue::kPositionMask;
+  const WorkQueue::Entry* entry = receives_.At(position);
+  if (entry == nullptr) return false;
+  const auto member = members_.find(completion.qp_num);
+  const Member taker = member == members_.end() ? Member{} : member->second;
+  FillCompletion(completion, *entry, taker.queue_pair, taker.datagrams, out);
+  receives_.Retire(position, completion.status == IBV_WC_SUCCESS);
+  return true;
+}
+
+void SharedReceiveQueue::SettleAll() {
+  receives_.Clear([this](const WorkQueue::Entry& entry) {
+    WorkCompletion completion{};
+    completion.slot = entry.slot;
+    completion.generation = entry.generation;
+    completion.status = IBV_WC_WR_FLUSH_ERR;
+    completion.opcode = entry.opcode;
+    completion.queue_pair = handle();
+    environment_->completions().Add(0, completion);
+  });
+}
+
+}  // namespace node_rdma
