@@ -65,6 +65,9 @@ export function errnoName(errno: number): string {
   return errnoNames.get(Math.abs(errno)) ?? 'EUNKNOWN';
 }
 
+/** The kernel's own ENOTSUPP, which some of its calls let out: RoCE's multicast of IPv6 for one. */
+const kernelNotSupported = 524;
+
 const cures: Record<string, string> = {
   'ibv_reg_mr ENOMEM': 'the limit on locked memory may be reached: see `ulimit -l` (RLIMIT_MEMLOCK)',
   'ibv_create_qp ENOMEM': 'queues too large for the device, or the limit on locked memory: see `ulimit -l`',
@@ -84,6 +87,7 @@ export function systemError(
   syscall: string,
   options: Omit<RdmaErrorOptions, 'errno' | 'syscall'> = {},
 ): RdmaError {
+  if (Math.abs(errno) === kernelNotSupported) return systemError(constants.errno.ENOTSUP, syscall, options);
   const code = errnoName(errno);
   let message = `${syscall} ${code}`;
   if (options.address !== undefined) {

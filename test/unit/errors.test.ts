@@ -38,6 +38,10 @@ describe('the error of a failed C call', () => {
       expect(systemError(errno, 'x')).toMatchObject({ code: 'EINVAL', errno: -22 });
   });
 
+  test("takes the kernel's own ENOTSUPP, which some calls let out, for what it means", () => {
+    expect(systemError(524, 'x')).toMatchObject({ code: 'ENOTSUP', errno: -95, message: 'x ENOTSUP' });
+  });
+
   test('names an errno that has two names as Node does, and one that has none', () => {
     expect([errnoName(11), errnoName(95), errnoName(99_999)]).toEqual(['EAGAIN', 'ENOTSUP', 'EUNKNOWN']);
   });
