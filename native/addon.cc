@@ -6,6 +6,7 @@
 
 #include "cm/address_info.h"
 #include "cm/cm_id.h"
+#include "cm/connection_functions.h"
 #include "cm/event_channel.h"
 #include "environment.h"
 #include "memory/memory_region.h"
@@ -117,6 +118,7 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
   MemoryWindow::Export(exports);
   EventChannel::Export(exports);
   CmId::Export(exports);
+  ExportConnectionFunctions(exports);
   ExportAddressInfo(exports);
   return exports;
 }

@@ -43,7 +43,7 @@ export abstract class NativeObject {
   readonly #handle: number;
   readonly #rank: number;
   readonly #self: WeakRef<NativeObject>;
-  readonly #parents: readonly NativeObject[];
+  #parents: readonly NativeObject[];
   readonly #children = new Set<WeakRef<NativeObject>>();
   #closed: Promise<void> | undefined;
 
@@ -90,6 +90,13 @@ export abstract class NativeObject {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  /** Makes it a child of `to` in place of `from`. */
+  protected moveTo(from: NativeObject, to: NativeObject): void {
+    this.#parents = this.#parents.map((parent) => (parent === from ? to : parent));
+    from.#children.delete(this.#self);
+    to.#children.add(this.#self);
   }
 
   /** What must happen before children are closed, at once or by the end of a promise. */

@@ -1,32 +1,25 @@
 import { EventEmitter } from 'node:events';
-import { isIP } from 'node:net';
 import { useBinding } from '../binding/addon.js';
-import type { NativeCmEvent, NativeCmIdInfo, NativeConnectionParameters } from '../binding/cm.js';
-import { NativeObject } from '../binding/native-object.js';
-import {
-  closedError,
-  invalidArgumentType,
-  invalidArgumentValue,
-  requireInteger,
-  requireOneOf,
-  requireOptions,
-} from '../errors.js';
+import type { NativeCmEvent, NativeCmIdInfo } from '../binding/cm.js';
+import { closedError, invalidArgumentType, requireInteger, requireOneOf, requireOptions } from '../errors.js';
 import { Device } from '../verbs/device.js';
 import type { ProtectionDomain } from '../verbs/protection-domain.js';
 import { QueuePair, type QueuePairOptions } from '../verbs/queue-pair.js';
-import { type CmEvent, type CmEventName, type ConnectionParameters, eventError, toCmEvent } from './event.js';
+import { fromNativeAttributes, type QueuePairAttributes } from '../verbs/queue-pair-attributes.js';
+import { type CmEvent, type CmEventName, toCmEvent } from './event.js';
 import { EventChannel, listeners } from './event-channel.js';
-
-/** `rdma_port_space`. */
-const portSpaces = { TCP: 0x0106, UDP: 0x0111, IPOIB: 0x0002, IB: 0x013f } as const;
-export type PortSpace = keyof typeof portSpaces;
-
-/** Where a cm_id can go: a numeric address, IPv6 link-local with its scope (`fe80::1%eth0`), and a port. */
-export interface CmAddress {
-  address: string;
-  /** 0 to 65535; 0 lets the kernel choose. */
-  port: number;
-}
+import { type CmIdOptions, checkIdOptions } from './id-options.js';
+import { Memberships, type MulticastGroup, type MulticastOptions } from './multicast.js';
+import { NativeId } from './native-id.js';
+import {
+  type CmAddress,
+  type ConnectionParameters,
+  checkAddress,
+  checkParameters,
+  checkPrivateData,
+} from './parameters.js';
+import { PendingCalls } from './pending-calls.js';
+import { type PortSpace, portSpaces, queuePairTypeOf } from './port-space.js';
 
 /** All events by name, `connect-request` with the new id; `event` for each of them. */
 export type CmIdEvents = {
@@ -36,85 +29,31 @@ export type CmIdEvents = {
 const ETIMEDOUT = 110;
 const EHOSTUNREACH = 113;
 
-function checkAddress(name: string, value: CmAddress): CmAddress {
-  if (typeof value !== 'object' || value === null) {
-    throw invalidArgumentType(name, 'an object with address and port', value);
-  }
-  const { address, port } = value;
-  if (typeof address !== 'string') throw invalidArgumentType(`${name}.address`, 'a string', address);
-  if (isIP(address) === 0)
-    throw invalidArgumentValue(`${name}.address`, address, 'must be a numeric IP address');
-  return { address, port: requireInteger(`${name}.port`, port, 0, 65535) };
-}
+/** What a program may know of its connection before the connection manager does: `ibv_event_type`. */
+export type CmNotification = 'communication-established' | 'path-migrated';
 
-function checkPrivateData(privateData: unknown): Uint8Array | null {
-  if (privateData === undefined) return null;
-  if (!(privateData instanceof Uint8Array)) {
-    throw invalidArgumentType('privateData', 'a Uint8Array', privateData);
-  }
-  requireInteger('privateData.length', privateData.length, 0, 255);
-  return privateData;
-}
+const notifications: Readonly<Record<CmNotification, number>> = {
+  'communication-established': 4,
+  'path-migrated': 6,
+};
 
-function checkParameters(parameters: ConnectionParameters): NativeConnectionParameters {
-  requireOptions('parameters', parameters);
-  const depth = (name: 'responderResources' | 'initiatorDepth') =>
-    requireInteger(`parameters.${name}`, parameters[name] ?? 1, 0, 255);
-  const retries = (name: 'retryCount' | 'rnrRetryCount') =>
-    requireInteger(`parameters.${name}`, parameters[name] ?? 7, 0, 7);
-  return {
-    responderResources: depth('responderResources'),
-    initiatorDepth: depth('initiatorDepth'),
-    flowControl: parameters.flowControl === true ? 1 : 0,
-    retryCount: retries('retryCount'),
-    rnrRetryCount: retries('rnrRetryCount'),
-    privateData: checkPrivateData(parameters.privateData),
-  };
-}
-
-interface Waiter {
-  succeeds: CmEventName;
-  fails: CmEventName;
-  resolve: () => void;
-  reject: (error: Error) => void;
-  syscall: string;
-  fallback: number;
-  destination: CmAddress | undefined;
-}
-
-/** The native half of a {@link CmId}, which is an EventEmitter and so can't extend it. */
-class NativeId extends NativeObject {
-  readonly #abandonWaiters: () => void;
-
-  /** `abandonWaiters` runs when the id is closed, also by its channel. */
-  constructor(handle: number, channel: EventChannel, abandonWaiters: () => void) {
-    const { native } = useBinding();
-    const destroy = (id: number) => {
-      listeners.delete(id);
-      return native.destroyId(id);
-    };
-    super('CmId', 1, handle, destroy, [channel]);
-    this.#abandonWaiters = abandonWaiters;
-  }
-
-  protected override beforeClose(): undefined {
-    this.#abandonWaiters();
-  }
-}
+/** `ibv_qp_state` */
+const states = { INIT: 1, RTR: 2, RTS: 3 } as const;
 
 /**
  * `rdma_cm_id`: one end of a connection, or a listener. The calls are those of rdma_cm; what the kernel answers is
  * emitted as events, and the two resolve steps are promises as well.
  */
 export class CmId extends EventEmitter<CmIdEvents> {
-  readonly channel: EventChannel;
+  readonly portSpace: PortSpace;
   readonly #native: NativeId;
   readonly #handle: number;
-  #waiter: Waiter | undefined;
+  readonly #calls = new PendingCalls();
+  readonly #memberships: Memberships;
   #abandonConnect: ((error: Error) => void) | undefined;
   #device: Device | undefined;
 
-  /** `rdma_create_id(3)`. */
+  /** `rdma_create_id(3)`; the port space is TCP by default. */
   constructor(channel: EventChannel, options?: { portSpace?: PortSpace });
   /** @internal Takes over the id of a connection request. */
   constructor(channel: EventChannel, options: { portSpace?: PortSpace }, handle: number);
@@ -122,48 +61,55 @@ export class CmId extends EventEmitter<CmIdEvents> {
     super();
     if (!(channel instanceof EventChannel)) throw invalidArgumentType('channel', 'an EventChannel', channel);
     requireOptions('options', options);
-    const space = requireOneOf(
+    this.portSpace = requireOneOf(
       'options.portSpace',
       options.portSpace ?? 'TCP',
       Object.keys(portSpaces) as PortSpace[],
     );
-    this.channel = channel;
-    this.#handle = handle ?? useBinding().native.createId(channel.handle, portSpaces[space]);
-    this.#native = new NativeId(this.#handle, channel, () => this.#abandonWaiters());
+    this.#handle = handle ?? useBinding().native.createId(channel.handle, portSpaces[this.portSpace]);
+    this.#native = new NativeId(this.#handle, channel, () => this.#abandonCalls());
+    this.#memberships = new Memberships(this.#native, this.#calls);
     listeners.set(this.#handle, { handleEvent: (event) => this.#handleEvent(event) });
   }
 
+  /** Where its events come from. */
+  get channel(): EventChannel {
+    return this.#native.channel;
+  }
+
   #handleEvent(native: NativeCmEvent): void {
-    const event = toCmEvent(native);
+    const event = toCmEvent(native, this.#memberships.addressOf(native.group));
     if (native.listener !== 0) {
-      const id = new CmId(this.channel, {}, native.id);
+      const id = new CmId(this.channel, { portSpace: this.portSpace }, native.id);
       // Nobody there to answer it: closing rejects.
       if (!this.emit('connect-request', event, id)) void id.close();
       this.emit('event', event, id);
       return;
     }
-    const waiter = this.#waiter;
-    if (waiter !== undefined && (event.name === waiter.succeeds || event.name === waiter.fails)) {
-      this.#waiter = undefined;
-      const { address, port } = waiter.destination ?? {};
-      if (event.name === waiter.succeeds) waiter.resolve();
-      else waiter.reject(eventError(event, waiter.syscall, waiter.fallback, address, port));
-    }
+    this.#calls.settle(event);
     (this.emit as (name: string, event: CmEvent) => boolean).call(this, event.name, event);
     this.emit('event', event, this);
   }
 
-  #wait(waiter: Omit<Waiter, 'resolve' | 'reject'>, start: () => void): Promise<void> {
-    start();
-    return new Promise((resolve, reject) => {
-      this.#waiter = { ...waiter, resolve, reject };
-    });
+  #abandonCalls(): void {
+    this.#calls.abandon(closedError('CmId'));
+    this.#abandonConnect?.(closedError('CmId'));
   }
 
-  #abandonWaiters(): void {
-    this.#waiter?.reject(closedError('CmId'));
-    this.#waiter = undefined;
-    this.#abandonConnect?.(closedError('CmId'));
+  /** `rdma_set_option(3)`. */
+  setOptions(options: CmIdOptions): void {
+    for (const [option, value] of checkIdOptions(options)) {
+      useBinding().native.setIdOption(this.#native.handle, option, value);
+    }
+  }
+
+  /**
+   * `rdma_migrate_id(3)`: its events, also those that nobody has seen yet, come from `channel` from now on.
+   * `EBUSY` while `connect()` or leaving a multicast group is under way.
+   */
+  migrate(channel: EventChannel): void {
+    if (!(channel instanceof EventChannel)) throw invalidArgumentType('channel', 'an EventChannel', channel);
+    this.#native.migrate(channel);
   }
 
   /** `rdma_bind_addr(3)`. */
@@ -187,7 +133,7 @@ export class CmId extends EventEmitter<CmIdEvents> {
     const from = options.source === undefined ? null : checkAddress('options.source', options.source);
     const timeout = requireInteger('options.timeout', options.timeout ?? 2000, 1, 0x7fff_ffff);
     const { native } = useBinding();
-    await this.#wait(
+    await this.#calls.wait(
       {
         succeeds: 'address-resolved',
         fails: 'address-error',
@@ -204,21 +150,33 @@ export class CmId extends EventEmitter<CmIdEvents> {
     requireOptions('options', options);
     const timeout = requireInteger('options.timeout', options.timeout ?? 2000, 1, 0x7fff_ffff);
     const { native } = useBinding();
-    await this.#wait(
+    await this.#calls.wait(
       {
         succeeds: 'route-resolved',
         fails: 'route-error',
         syscall: 'rdma_resolve_route',
         fallback: ETIMEDOUT,
-        destination: undefined,
       },
       () => native.resolveRoute(this.#native.handle, timeout),
     );
   }
 
-  /** `rdma_create_qp(3)`: the id must have a device, that is be resolved, or come with a request. */
+  /**
+   * `rdma_create_qp(3)`: the id must have a device, that is be resolved, or come with a request. Its type is that of the
+   * port space: UD, ready to send, in UDP and IPOIB, and RC in the others.
+   */
   createQueuePair(pd: ProtectionDomain, options: QueuePairOptions): QueuePair {
-    return new QueuePair(pd, options, this.#native);
+    const type = queuePairTypeOf(this.portSpace);
+    return new QueuePair(pd, { type, ...options }, this.#native);
+  }
+
+  /**
+   * `rdma_init_qp_attr(3)`: what `QueuePair.modify()` takes to bring a queue pair that was not made on the id to a state
+   * of this connection: `INIT` when the id has a device, `RTR` and `RTS` after `connect-request` or `connect-response`.
+   */
+  queuePairAttributes(state: 'INIT' | 'RTR' | 'RTS'): QueuePairAttributes {
+    requireOneOf('state', state, Object.keys(states) as (keyof typeof states)[]);
+    return fromNativeAttributes(useBinding().native.initialAttributes(this.#native.handle, states[state]));
   }
 
   /**
@@ -249,12 +207,39 @@ export class CmId extends EventEmitter<CmIdEvents> {
   }
 
   /**
+   * `rdma_establish(3)`: on the active side, after `connect-response`, says that a queue pair of the caller's own is ready
+   * for what the peer sends. `ENOTSUP` on iWARP.
+   */
+  establish(): void {
+    useBinding().native.establish(this.#native.handle);
+  }
+
+  /**
+   * `rdma_notify(3)`: tells the connection manager what the program knows of the connection, for example that something
+   * has been received on a queue pair that is not `established` yet. iWARP has no use for it.
+   */
+  notify(event: CmNotification): void {
+    requireOneOf('event', event, Object.keys(notifications));
+    useBinding().native.notify(this.#native.handle, notifications[event]);
+  }
+
+  /**
    * `rdma_disconnect(3)`, without waiting: while {@link connect} or {@link accept} is unanswered the call is made by a
    * thread of the pool, where the kernel may hold it until there is an answer, and {@link close} waits for that. Harmless
-   * when the peer was faster. Throws `ENOTCONN` on an id that has neither connected nor accepted.
+   * when the peer was faster. Throws `ENOTCONN` on an id that has neither connected nor accepted, and in the
+   * port spaces of datagrams.
    */
   disconnect(): void {
     useBinding().native.disconnect(this.#native.handle);
+  }
+
+  /**
+   * `rdma_join_multicast_ex(3)`, in the port spaces of datagrams, on an id that has a device: resolves with what a send to
+   * the group needs. The queue pair that was made on the id before, if any, receives what is sent to the group.
+   * Rejects with `ENOTSUP` on iWARP, `EADDRINUSE` where the id has joined the group before.
+   */
+  joinMulticast(group: string, options: MulticastOptions = {}): Promise<MulticastGroup> {
+    return this.#memberships.join(group, options);
   }
 
   /** The device that the id is bound to, once it is. It needs no `close()`. */

@@ -1,5 +1,7 @@
 import type { NativeCmEvent } from '../binding/cm.js';
 import { type RdmaError, systemError } from '../errors.js';
+import type { AddressVector } from '../verbs/address-vector.js';
+import { reasonOf } from './reason.js';
 
 /** Names of `rdma_cm_event_type` by number, as they are emitted: `rdma_get_cm_event(3)`. */
 const eventNames = [
@@ -23,20 +25,13 @@ const eventNames = [
 
 export type CmEventName = (typeof eventNames)[number];
 
-/** What both sides of a connection ask for or offer: `rdma_connect(3)`, `struct rdma_conn_param`. */
-export interface ConnectionParameters {
-  /** RDMA Reads and atomics that this side will answer at once (IRD), 0 to 255; default 1. */
-  responderResources?: number;
-  /** RDMA Reads and atomics that this side will have outstanding (ORD), 0 to 255; default 1. */
-  initiatorDepth?: number;
-  /** Hardware flow control; default false. Ignored on iWARP. */
-  flowControl?: boolean;
-  /** Retries of a lost packet, 0 to 7; default 7. Ignored on iWARP. */
-  retryCount?: number;
-  /** Retries when the peer has no receive posted, 0 to 7 where 7 is for ever; default 7. Ignored on iWARP. */
-  rnrRetryCount?: number;
-  /** What the peer's event carries; at most what the transport takes (see `DeviceCapabilities`). */
-  privateData?: Uint8Array;
+/** How datagrams reach a peer, or a multicast group: `struct rdma_ud_param`. */
+export interface DatagramParameters {
+  /** What an `AddressHandle` is made from. */
+  readonly addressVector: Readonly<Required<AddressVector>>;
+  /** The peer's queue pair; 0xffffff for a group. */
+  readonly queuePairNumber: number;
+  readonly qkey: number;
 }
 
 /** An event of an rdma_cm event channel; it is acknowledged already. */
@@ -44,6 +39,8 @@ export interface CmEvent {
   readonly name: CmEventName;
   /** 0, a negative errno, or the transport's reason of a rejection (InfiniBand: IBTA table 12.6.7.2, 28 is the peer). */
   readonly status: number;
+  /** The status by name, for example `ECONNRESET` or `CONSUMER_DEFINED`; null for 0. */
+  readonly reason: string | null;
   /**
    * The peer's private data. RoCE and InfiniBand pad it with zeros to the size of their message; only a length
    * inside the data tells where it ends.
@@ -57,14 +54,22 @@ export interface CmEvent {
   readonly rnrRetryCount: number;
   /** The peer's queue pair number, where the transport says it. */
   readonly qpNumber: number;
+  /** Of `established` in the port spaces of datagrams, and of `multicast-join`. */
+  readonly datagram?: DatagramParameters;
+  /** The address that a multicast group was joined by: of `multicast-join` and `multicast-error`. */
+  readonly group?: string;
 }
 
-export function toCmEvent(event: NativeCmEvent): CmEvent {
+/** `group`: the address that the event's group was joined by. */
+export function toCmEvent(event: NativeCmEvent, group?: string): CmEvent {
   const { responderResources, initiatorDepth, retryCount, rnrRetryCount, qpNumber, status, privateData } =
     event;
+  const name = eventNames[event.type] ?? 'connect-error';
+  const { addressVector, qkey } = event;
   return {
-    name: eventNames[event.type] ?? 'connect-error',
+    name,
     status,
+    reason: reasonOf(name, status),
     privateData,
     responderResources,
     initiatorDepth,
@@ -72,6 +77,10 @@ export function toCmEvent(event: NativeCmEvent): CmEvent {
     retryCount,
     rnrRetryCount,
     qpNumber,
+    ...(addressVector !== undefined && qkey !== undefined
+      ? { datagram: { addressVector, queuePairNumber: qpNumber, qkey } }
+      : {}),
+    ...(group === undefined ? {} : { group }),
   };
 }
 

@@ -1,6 +1,10 @@
-export type { NativeAddressInfo as AddressInfo } from '../binding/cm.js';
 export { RdmaError } from '../errors.js';
-export { getAddressInfo } from './address-info.js';
-export { type CmAddress, CmId, type CmIdEvents, type PortSpace } from './cm-id.js';
-export { type CmEvent, type CmEventName, type ConnectionParameters, eventError } from './event.js';
+export { type AddressInfo, type AddressInfoOptions, getAddressInfo } from './address-info.js';
+export { CmId, type CmIdEvents, type CmNotification } from './cm-id.js';
+export { getDevices } from './device-list.js';
+export { type CmEvent, type CmEventName, type DatagramParameters, eventError } from './event.js';
 export { EventChannel } from './event-channel.js';
+export type { CmIdOptions } from './id-options.js';
+export { MulticastGroup, type MulticastOptions } from './multicast.js';
+export type { CmAddress, ConnectionParameters } from './parameters.js';
+export type { PortSpace } from './port-space.js';

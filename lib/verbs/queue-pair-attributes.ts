@@ -98,6 +98,10 @@ function accessMask(access: readonly QueuePairAccess[]): number {
   );
 }
 
+function accessOf(mask: number): QueuePairAccess[] {
+  return accessNames.filter((name) => (mask & accessBits[name]) !== 0);
+}
+
 function mtuCode(mtu: PathMtu): number {
   if (!mtus.includes(mtu)) {
     throw invalidArgumentValue('attributes.pathMtu', mtu, `must be one of: ${mtus.join(', ')}`);
@@ -148,6 +152,17 @@ export function toNativeAttributes(attributes: QueuePairAttributes): NativeQueue
   return native;
 }
 
+/** What the native side says of some attributes, as `modify()` takes it. */
+export function fromNativeAttributes(native: NativeQueuePairAttributes): QueuePairAttributes {
+  const { state, pathMtu, accessFlags, currentState, pathMigrationState, sqDrainedNotify, ...rest } = native;
+  return {
+    ...rest,
+    ...(state === undefined ? {} : { state: states[state]! }),
+    ...(pathMtu === undefined ? {} : { pathMtu: mtus[pathMtu - 1]! }),
+    ...(accessFlags === undefined ? {} : { access: accessOf(accessFlags) }),
+  };
+}
+
 export function toStatus(native: NativeQueuePairState): QueuePairStatus {
   const { state, currentState, pathMtu, pathMigrationState, accessFlags, sqDraining, ...rest } = native;
   return {
@@ -156,7 +171,7 @@ export function toStatus(native: NativeQueuePairState): QueuePairStatus {
     currentState: states[currentState] ?? 'UNKNOWN',
     pathMtu: mtus[pathMtu - 1] ?? 0,
     pathMigrationState: migrationStates[pathMigrationState] ?? 'MIGRATED',
-    access: accessNames.filter((name) => (accessFlags & accessBits[name]) !== 0),
+    access: accessOf(accessFlags),
     sqDraining: sqDraining !== 0,
   };
 }

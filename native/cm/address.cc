@@ -24,6 +24,10 @@ bool ParseAddress(const std::string& text, uint16_t port, sockaddr_storage* addr
   return true;
 }
 
+socklen_t AddressLength(const sockaddr_storage& address) {
+  return address.ss_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+}
+
 TextAddress FormatAddress(const sockaddr* address) {
   TextAddress result;
   if (address == nullptr) return result;

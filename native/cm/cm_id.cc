@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "environment.h"
@@ -20,6 +21,10 @@ CmId::CmId(Environment* environment, std::shared_ptr<EventChannel> channel, rdma
     : Object(kKind), environment_(environment), channel_(std::move(channel)), id_(id), role_(role) {}
 
 CmId::~CmId() { DestroyVerbs(); }
+
+int CmId::SetOption(int level, int name, const void* value, size_t size) {
+  return ErrnoOf(rdma_set_option(id_, level, name, const_cast<void*>(value), size));
+}
 
 int CmId::Bind(const sockaddr_storage& address) {
   sockaddr_storage copy = address;
@@ -40,8 +45,19 @@ int CmId::ResolveRoute(int timeout) {
 
 int CmId::Listen(int backlog) {
   if (role_ != Role::kNew && role_ != Role::kListening) return EINVAL;
+  // The kernel would listen for iWARP connections on it, and then take their events for those of datagrams.
+  if (iwarp() && id_->qp_type == IBV_QPT_UD) return EOPNOTSUPP;
   const int error = ErrnoOf(rdma_listen(id_, backlog));
   if (error == 0) role_ = Role::kListening;
+  return error;
+}
+
+int CmId::Migrate(const std::shared_ptr<EventChannel>& channel) {
+  // The kernel makes it wait for a call that is under way. It waits for the events that were read as well,
+  // but those are acknowledged as soon as they are read.
+  if (calls_ > 0) return EBUSY;
+  const int error = ErrnoOf(rdma_migrate_id(id_, channel->channel()));
+  if (error == 0) channel_ = channel;
   return error;
 }
 
@@ -49,15 +65,41 @@ int CmId::CreateQueuePair(const Context& context, ibv_pd* pd, ibv_qp_init_attr* 
   if (role_ != Role::kNew && role_ != Role::kRequested) return EINVAL;
   if (id_->verbs == nullptr || id_->verbs != context.verbs() || id_->qp != nullptr || calls_ > 0)
     return EINVAL;
+  // librdmacm brings it up as one of the id's type.
+  if (attributes->qp_type != id_->qp_type) return EINVAL;
   return ErrnoOf(rdma_create_qp(id_, pd, attributes));
 }
 
-int CmId::Connect(const rdma_conn_param& parameters, std::vector<uint8_t> private_data,
-                  std::function<void(int)> done) {
+std::shared_ptr<QueuePair> CmId::ConnectedQueuePair() const {
   const std::shared_ptr<QueuePair> queue_pair = queue_pair_.lock();
+  return queue_pair != nullptr ? queue_pair : own_queue_pair_.lock();
+}
+
+int CmId::CheckOwn(const QueuePair& own) const {
+  // An iWARP connection takes its queue pair through the states by itself.
+  if (iwarp()) return EOPNOTSUPP;
+  if (!queue_pair_.expired() || own.has_cm_id() || own.protection_domain()->context()->verbs() != id_->verbs)
+    return EINVAL;
+  return 0;
+}
+
+int CmId::InitialAttributes(ibv_qp_attr* attributes, int* mask) {
+  if (id_->verbs == nullptr) return EINVAL;
+  if (calls_ > 0) return EBUSY;
+  return ErrnoOf(rdma_init_qp_attr(id_, attributes, mask));
+}
+
+int CmId::Connect(const rdma_conn_param& parameters, std::vector<uint8_t> private_data,
+                  const std::shared_ptr<QueuePair>& own, std::function<void(int)> done) {
+  const std::shared_ptr<QueuePair> queue_pair = own != nullptr ? own : queue_pair_.lock();
   // Without a queue pair siw warns in the kernel's log; without a device librdmacm faults.
   if (role_ != Role::kNew || id_->verbs == nullptr || queue_pair == nullptr || queue_pair->closing())
     return EINVAL;
+  if (own != nullptr) {
+    const int error = CheckOwn(*own);
+    if (error != 0) return error;
+    own_queue_pair_ = own;
+  }
   role_ = Role::kConnecting;
   initiator_depth_ = parameters.initiator_depth;
   calls_++;
@@ -76,9 +118,14 @@ int CmId::Connect(const rdma_conn_param& parameters, std::vector<uint8_t> privat
   return 0;
 }
 
-int CmId::Accept(rdma_conn_param* parameters) {
-  const std::shared_ptr<QueuePair> queue_pair = queue_pair_.lock();
+int CmId::Accept(rdma_conn_param* parameters, const std::shared_ptr<QueuePair>& own) {
+  const std::shared_ptr<QueuePair> queue_pair = own != nullptr ? own : queue_pair_.lock();
   if (role_ != Role::kRequested || queue_pair == nullptr || queue_pair->closing()) return EINVAL;
+  if (own != nullptr) {
+    const int error = CheckOwn(*own);
+    if (error != 0) return error;
+    own_queue_pair_ = own;
+  }
   const int error = ErrnoOf(rdma_accept(id_, parameters));
   if (error != 0) {
     role_ = Role::kEnded;
@@ -97,8 +144,24 @@ int CmId::Reject(const std::vector<uint8_t>& private_data) {
                              static_cast<uint8_t>(private_data.size())));
 }
 
+int CmId::Establish() {
+  if (iwarp()) return EOPNOTSUPP;
+  if (role_ != Role::kConnecting || calls_ > 0 || id_->qp != nullptr) return EINVAL;
+  const int error = ErrnoOf(rdma_establish(id_));
+  if (error == 0) role_ = Role::kConnected;
+  return error;
+}
+
+int CmId::Notify(ibv_event_type event) {
+  if (id_->verbs == nullptr) return EINVAL;
+  if (calls_ > 0) return EBUSY;
+  return ErrnoOf(rdma_notify(id_, event));
+}
+
 int CmId::Disconnect() {
   if (id_->verbs == nullptr) return 0;
+  // There is nothing to disconnect, and librdmacm would stop the queue pair.
+  if (id_->qp_type == IBV_QPT_UD) return ENOTCONN;
   switch (role_) {
     case Role::kConnecting:
     case Role::kAccepted:
@@ -128,8 +191,75 @@ void CmId::DisconnectWhenAnswered() {
   });
 }
 
-void CmId::Apply(rdma_cm_event_type type, const rdma_conn_param& parameters) {
+int CmId::JoinGroup(uint32_t number, const sockaddr_storage& address, bool send_only) {
+  // The kernel looks at the device without checking that there is one.
+  if (id_->verbs == nullptr) return EINVAL;
+  if (iwarp()) return EOPNOTSUPP;
   const std::shared_ptr<QueuePair> queue_pair = queue_pair_.lock();
+  if (role_ != Role::kNew || id_->qp_type != IBV_QPT_UD || (queue_pair != nullptr && queue_pair->closing()))
+    return EINVAL;
+  for (const Group& group : groups_) {
+    if (std::memcmp(&group.address, &address, sizeof address) == 0) return EADDRINUSE;
+  }
+  sockaddr_storage copy = address;
+  rdma_cm_join_mc_attr_ex attributes{};
+  attributes.comp_mask = RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS;
+  attributes.join_flags = send_only ? RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER : RDMA_MC_JOIN_FLAG_FULLMEMBER;
+  attributes.addr = reinterpret_cast<sockaddr*>(&copy);
+  const int error = ErrnoOf(
+      rdma_join_multicast_ex(id_, &attributes, reinterpret_cast<void*>(static_cast<uintptr_t>(number))));
+  if (error == 0) groups_.push_back({number, address});
+  return error;
+}
+
+void CmId::LeaveGroup(uint32_t number, std::function<void(int)> done) {
+  WhenIdle([this, self = shared_from_this(), number, done = std::move(done)]() mutable {
+    const auto found = std::find_if(groups_.begin(), groups_.end(),
+                                    [number](const Group& group) { return group.number == number; });
+    if (found == groups_.end()) {
+      done(EADDRNOTAVAIL);
+      return;
+    }
+    std::vector<Group> groups{*found};
+    groups_.erase(found);
+    Leave(std::move(groups), std::move(done));
+  });
+}
+
+void CmId::LeaveGroups(std::function<void()> then) {
+  WhenIdle([this, self = shared_from_this(), then = std::move(then)]() mutable {
+    if (groups_.empty()) {
+      then();
+    } else {
+      Leave(std::exchange(groups_, {}), [then = std::move(then)](int) { then(); });
+    }
+  });
+}
+
+void CmId::LeaveGroups() {
+  for (Group& group : groups_) rdma_leave_multicast(id_, reinterpret_cast<sockaddr*>(&group.address));
+  groups_.clear();
+}
+
+void CmId::Leave(std::vector<Group> groups, std::function<void(int)> done) {
+  calls_++;
+  environment_->RunInPool(
+      [self = shared_from_this(), groups = std::move(groups)]() mutable {
+        int error = 0;
+        for (Group& group : groups) {
+          const int result = rdma_leave_multicast(self->id_, reinterpret_cast<sockaddr*>(&group.address));
+          if (result != 0) error = ErrnoOf(result);
+        }
+        return error;
+      },
+      [this, self = shared_from_this(), done = std::move(done)](int error) {
+        done(error);
+        EndCall();
+      });
+}
+
+void CmId::Apply(rdma_cm_event_type type, const rdma_conn_param& parameters, uint32_t group) {
+  const std::shared_ptr<QueuePair> queue_pair = ConnectedQueuePair();
   switch (type) {
     case RDMA_CM_EVENT_ESTABLISHED: {
       if (queue_pair != nullptr) {
@@ -146,8 +276,14 @@ void CmId::Apply(rdma_cm_event_type type, const rdma_conn_param& parameters) {
     case RDMA_CM_EVENT_REJECTED:
     case RDMA_CM_EVENT_DISCONNECTED:
     case RDMA_CM_EVENT_DEVICE_REMOVAL:
-      if (queue_pair != nullptr) queue_pair->Disconnected();
+      // A datagram that found nobody leaves the queue pair to others.
+      if (queue_pair != nullptr && (id_->qp_type != IBV_QPT_UD || type == RDMA_CM_EVENT_DEVICE_REMOVAL))
+        queue_pair->Disconnected();
       if (role_ != Role::kListening && role_ != Role::kRequested) role_ = Role::kEnded;
+      break;
+    case RDMA_CM_EVENT_MULTICAST_ERROR:
+      // What librdmacm keeps of it stands in the way of another try.
+      LeaveGroup(group, [](int) {});
       break;
     default:
       break;
@@ -200,6 +336,7 @@ void CmId::DestroyAfterQueuePair(std::function<void()> then) {
 void CmId::DestroyVerbs() {
   if (id_ == nullptr) return;
   if (role_ == Role::kRequested) rdma_reject(id_, nullptr, 0);
+  LeaveGroups();
   rdma_destroy_id(id_);
   id_ = nullptr;
 }

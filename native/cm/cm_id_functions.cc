@@ -1,3 +1,5 @@
+#include <arpa/inet.h>
+
 #include <cerrno>
 #include <utility>
 
@@ -10,8 +12,6 @@
 namespace node_rdma {
 
 namespace {
-
-constexpr uint32_t kMaxPrivateData = 255;
 
 Napi::Value CreateId(const Napi::CallbackInfo& info) {
   Arguments arguments(info);
@@ -87,77 +87,26 @@ Napi::Value Listen(const Napi::CallbackInfo& info) {
   return Finish(arguments, id->Listen(static_cast<int>(backlog)), "rdma_listen");
 }
 
-// The parameters without their private data, which comes back beside them.
-std::vector<uint8_t> ReadParameters(Arguments& arguments, rdma_conn_param* parameters) {
-  const Napi::Object object = arguments.Object(1, "parameters");
-  *parameters = {};
-  const auto u8 = [&](const char* name, uint32_t max) {
-    return static_cast<uint8_t>(arguments.U32(object, name, 0, max));
-  };
-  parameters->responder_resources = u8("responderResources", UINT8_MAX);
-  parameters->initiator_depth = u8("initiatorDepth", UINT8_MAX);
-  parameters->flow_control = u8("flowControl", 1);
-  parameters->retry_count = u8("retryCount", 7);
-  parameters->rnr_retry_count = u8("rnrRetryCount", 7);
-  std::vector<uint8_t> data = arguments.OptionalBytes(object, "privateData").value_or(std::vector<uint8_t>());
-  if (arguments.ok() && data.size() > kMaxPrivateData) arguments.Fail(EMSGSIZE, "rdma_conn_param");
-  return data;
-}
-
-// siw keeps the length in a byte and adds four bytes of its own: more wraps.
-bool FitsDevice(const CmId& id, const std::vector<uint8_t>& private_data) {
-  return id.id()->verbs == nullptr || id.id()->verbs->device->transport_type != IBV_TRANSPORT_IWARP ||
-         private_data.size() <= 251;
-}
-
-Napi::Value Connect(const Napi::CallbackInfo& info) {
+Napi::Value SetIdOption(const Napi::CallbackInfo& info) {
   Arguments arguments(info);
-  rdma_conn_param parameters;
-  std::vector<uint8_t> private_data = ReadParameters(arguments, &parameters);
+  const uint32_t option = arguments.U32(1, "option", RDMA_OPTION_ID_TOS, RDMA_OPTION_ID_ACK_TIMEOUT);
+  const uint32_t value = arguments.U32(2, "value", 0, UINT8_MAX);
   const std::shared_ptr<CmId> id = arguments.HandleAt<CmId>(0);
   if (!arguments.ok()) return info.Env().Undefined();
-  if (!FitsDevice(*id, private_data)) return arguments.Fail(EMSGSIZE, "rdma_connect");
-  Environment* environment = arguments.environment();
-  const auto deferred = Napi::Promise::Deferred::New(info.Env());
-  const int error = id->Connect(parameters, std::move(private_data), [environment, deferred](int error) {
-    if (error == 0) {
-      deferred.Resolve(deferred.Env().Undefined());
-    } else {
-      deferred.Reject(environment->MakeError(error, "rdma_connect"));
-    }
-  });
-  if (error != 0) return arguments.Fail(error, "rdma_connect");
-  return deferred.Promise();
+  const bool switched = option == RDMA_OPTION_ID_REUSEADDR || option == RDMA_OPTION_ID_AFONLY;
+  const auto byte = static_cast<uint8_t>(value);
+  const int flag = value != 0 ? 1 : 0;
+  const int error = switched ? id->SetOption(RDMA_OPTION_ID, static_cast<int>(option), &flag, sizeof flag)
+                             : id->SetOption(RDMA_OPTION_ID, static_cast<int>(option), &byte, sizeof byte);
+  return Finish(arguments, error, "rdma_set_option");
 }
 
-Napi::Value Accept(const Napi::CallbackInfo& info) {
-  Arguments arguments(info);
-  rdma_conn_param parameters;
-  const std::vector<uint8_t> private_data = ReadParameters(arguments, &parameters);
-  const std::shared_ptr<CmId> id = arguments.HandleAt<CmId>(0);
-  if (!arguments.ok()) return info.Env().Undefined();
-  if (!FitsDevice(*id, private_data)) return arguments.Fail(EMSGSIZE, "rdma_accept");
-  parameters.private_data = private_data.empty() ? nullptr : private_data.data();
-  parameters.private_data_len = static_cast<uint8_t>(private_data.size());
-  return Finish(arguments, id->Accept(&parameters), "rdma_accept");
-}
-
-Napi::Value Reject(const Napi::CallbackInfo& info) {
-  Arguments arguments(info);
-  const auto private_data = arguments.OptionalBytes(1, "privateData").value_or(std::vector<uint8_t>());
-  const std::shared_ptr<CmId> id = arguments.HandleAt<CmId>(0);
-  if (!arguments.ok()) return info.Env().Undefined();
-  if (private_data.size() > kMaxPrivateData || !FitsDevice(*id, private_data)) {
-    return arguments.Fail(EMSGSIZE, "rdma_reject");
-  }
-  return Finish(arguments, id->Reject(private_data), "rdma_reject");
-}
-
-Napi::Value Disconnect(const Napi::CallbackInfo& info) {
+Napi::Value MigrateId(const Napi::CallbackInfo& info) {
   Arguments arguments(info);
   const std::shared_ptr<CmId> id = arguments.HandleAt<CmId>(0);
+  const std::shared_ptr<EventChannel> channel = arguments.HandleAt<EventChannel>(1);
   if (!arguments.ok()) return info.Env().Undefined();
-  return Finish(arguments, id->Disconnect(), "rdma_disconnect");
+  return Finish(arguments, id->Migrate(channel), "rdma_migrate_id");
 }
 
 Napi::Value DestroyId(const Napi::CallbackInfo& info) {
@@ -177,10 +126,10 @@ Napi::Value DescribeId(const Napi::CallbackInfo& info) {
   const TextAddress remote = FormatAddress(rdma_get_peer_addr(id->id()));
   Napi::Object result = Napi::Object::New(info.Env());
   result.Set("localAddress", local.address);
-  result.Set("localPort", local.port);
+  result.Set("localPort", ntohs(rdma_get_src_port(id->id())));
   result.Set("localFamily", local.family);
   result.Set("remoteAddress", remote.address);
-  result.Set("remotePort", remote.port);
+  result.Set("remotePort", ntohs(rdma_get_dst_port(id->id())));
   result.Set("remoteFamily", remote.family);
   result.Set("portNumber", id->id()->port_num);
   return result;
@@ -197,6 +146,20 @@ Napi::Value DeviceOfId(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), Device::Make(arguments.environment(), std::move(context)));
 }
 
+Napi::Value GetDevices(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  if (!arguments.ok()) return info.Env().Undefined();
+  int count = 0;
+  ibv_context** devices = rdma_get_devices(&count);
+  if (devices == nullptr) return arguments.Fail(errno, "rdma_get_devices");
+  Napi::Array names = Napi::Array::New(info.Env());
+  for (int i = 0; i < count; i++) {
+    names.Set(static_cast<uint32_t>(i), ibv_get_device_name(devices[i]->device));
+  }
+  rdma_free_devices(devices);
+  return names;
+}
+
 }  // namespace
 
 void CmId::Export(Napi::Object exports) {
@@ -206,10 +169,9 @@ void CmId::Export(Napi::Object exports) {
   exports.Set("resolveAddress", Napi::Function::New(env, node_rdma::ResolveAddress, "resolveAddress"));
   exports.Set("resolveRoute", Napi::Function::New(env, node_rdma::ResolveRoute, "resolveRoute"));
   exports.Set("listen", Napi::Function::New(env, node_rdma::Listen, "listen"));
-  exports.Set("connect", Napi::Function::New(env, node_rdma::Connect, "connect"));
-  exports.Set("accept", Napi::Function::New(env, node_rdma::Accept, "accept"));
-  exports.Set("reject", Napi::Function::New(env, node_rdma::Reject, "reject"));
-  exports.Set("disconnect", Napi::Function::New(env, node_rdma::Disconnect, "disconnect"));
+  exports.Set("setIdOption", Napi::Function::New(env, SetIdOption, "setIdOption"));
+  exports.Set("migrateId", Napi::Function::New(env, MigrateId, "migrateId"));
+  exports.Set("getDevices", Napi::Function::New(env, GetDevices, "getDevices"));
   exports.Set("destroyId", Napi::Function::New(env, DestroyId, "destroyId"));
   exports.Set("describeId", Napi::Function::New(env, DescribeId, "describeId"));
   exports.Set("deviceOfId", Napi::Function::New(env, DeviceOfId, "deviceOfId"));

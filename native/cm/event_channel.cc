@@ -8,7 +8,7 @@
 #include "cm/cm_id.h"
 #include "environment.h"
 #include "support/arguments.h"
-#include "verbs/queue_pair.h"
+#include "verbs/address_vector.h"
 
 namespace node_rdma {
 
@@ -48,7 +48,7 @@ Napi::Value ReferenceEventChannel(const Napi::CallbackInfo& info) {
   return info.Env().Undefined();
 }
 
-bool HasConnectionParameters(rdma_cm_event_type type) {
+bool HasParameters(rdma_cm_event_type type) {
   switch (type) {
     case RDMA_CM_EVENT_CONNECT_REQUEST:
     case RDMA_CM_EVENT_CONNECT_RESPONSE:
@@ -58,6 +58,10 @@ bool HasConnectionParameters(rdma_cm_event_type type) {
     default:
       return false;
   }
+}
+
+bool IsOfGroup(rdma_cm_event_type type) {
+  return type == RDMA_CM_EVENT_MULTICAST_JOIN || type == RDMA_CM_EVENT_MULTICAST_ERROR;
 }
 
 }  // namespace
@@ -77,25 +81,43 @@ int EventChannel::Watch() {
   return error != 0 ? error : watcher_.Start(environment_, channel_->fd, [this] { OnReadable(); });
 }
 
+EventChannel::Event EventChannel::Copy(const rdma_cm_event& raw) {
+  // Handles: once the event is acknowledged, another thread may free the ids.
+  const bool requested = raw.event == RDMA_CM_EVENT_CONNECT_REQUEST;
+  Event event{raw.event,
+              requested ? raw.id : nullptr,
+              requested ? 0 : CmId::HandleOf(raw.id),
+              CmId::HandleOf(raw.listen_id),
+              raw.status,
+              {},
+              {},
+              0,
+              {}};
+  const auto keep = [&event](const void* data, size_t length) {
+    const auto* bytes = static_cast<const uint8_t*>(data);
+    if (bytes != nullptr) event.private_data.assign(bytes, bytes + length);
+  };
+  if (IsOfGroup(raw.event)) {
+    event.group = CmId::GroupOf(raw);
+    if (raw.event == RDMA_CM_EVENT_MULTICAST_JOIN) event.datagram = raw.param.ud;
+  } else if (raw.id->qp_type != IBV_QPT_UD) {
+    if (!HasParameters(raw.event)) return event;
+    event.parameters = raw.param.conn;
+    keep(raw.param.conn.private_data, raw.param.conn.private_data_len);
+  } else if (HasParameters(raw.event) || raw.event == RDMA_CM_EVENT_UNREACHABLE) {
+    // A rejected datagram request comes as UNREACHABLE.
+    if (raw.event == RDMA_CM_EVENT_ESTABLISHED) event.datagram = raw.param.ud;
+    keep(raw.param.ud.private_data, raw.param.ud.private_data_len);
+  }
+  return event;
+}
+
 void EventChannel::OnReadable() {
   const std::shared_ptr<EventChannel> self = shared_from_this();
   for (int i = 0; i < kEventsPerTurn && !closing(); i++) {
     rdma_cm_event* raw;
     if (rdma_get_cm_event(channel_, &raw) != 0) return;
-    // Their handles: once the event is acknowledged, another thread may free the ids.
-    const bool requested = raw->event == RDMA_CM_EVENT_CONNECT_REQUEST;
-    Event event{raw->event,
-                requested ? raw->id : nullptr,
-                requested ? 0 : CmId::HandleOf(raw->id),
-                CmId::HandleOf(raw->listen_id),
-                raw->status,
-                {},
-                {}};
-    if (HasConnectionParameters(raw->event)) {
-      event.parameters = raw->param.conn;
-      const auto* data = static_cast<const uint8_t*>(raw->param.conn.private_data);
-      if (data != nullptr) event.private_data.assign(data, data + raw->param.conn.private_data_len);
-    }
+    const Event event = Copy(*raw);
     // Before any JavaScript: destroying and migrating an id wait for this.
     rdma_ack_cm_event(raw);
     const uint32_t id = Apply(event);
@@ -119,7 +141,7 @@ uint32_t EventChannel::Apply(const Event& event) {
   }
   CmId* id = handles.Find<CmId>(event.id);
   if (id == nullptr || id->closing()) return 0;
-  id->Apply(event.type, event.parameters);
+  id->Apply(event.type, event.parameters, event.group);
   return id->handle();
 }
 
@@ -140,9 +162,14 @@ void EventChannel::Emit(const Event& event, uint32_t id) {
       {"flowControl", event.parameters.flow_control},
       {"retryCount", event.parameters.retry_count},
       {"rnrRetryCount", event.parameters.rnr_retry_count},
-      {"qpNumber", event.parameters.qp_num},
+      {"qpNumber", event.datagram.has_value() ? event.datagram->qp_num : event.parameters.qp_num},
+      {"group", event.group},
   };
   for (const auto& [name, value] : numbers) result.Set(name, value);
+  if (event.datagram.has_value()) {
+    result.Set("qkey", event.datagram->qkey);
+    result.Set("addressVector", DescribeAddressVector(env, event.datagram->ah_attr));
+  }
   result.Set("privateData", data);
   const napi_value arguments[] = {result};
   environment_->Call(Environment::Hook::kCmEvent, 1, arguments);

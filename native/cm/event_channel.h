@@ -4,6 +4,7 @@
 #include <rdma/rdma_cma.h>
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "loop/watcher.h"
@@ -38,9 +39,14 @@ class EventChannel : public Object, public std::enable_shared_from_this<EventCha
     uint32_t listener;
     int status;
     rdma_conn_param parameters;
+    // Of an event that says how a datagram reaches the peer, or a multicast group.
+    std::optional<rdma_ud_param> datagram;
+    // The number that a multicast group was joined with; 0 for other events.
+    uint32_t group;
     std::vector<uint8_t> private_data;
   };
 
+  static Event Copy(const rdma_cm_event& raw);
   void OnReadable();
   // The id that JavaScript is to hear of; 0 when nobody is there for the event.
   uint32_t Apply(const Event& event);

@@ -52,6 +52,7 @@ void QueuePair::Detach() {
 void QueuePair::DestroyVerbs() {
   if (qp_ == nullptr) return;
   ContextRegistry::Shared().Unroute(qp_);
+  if (cm_id_ != nullptr && !detached_) cm_id_->LeaveGroups();
   Detach();
   // All that rdma_destroy_qp does for a queue pair with completion queues of ours.
   ibv_destroy_qp(qp_);
@@ -198,7 +199,7 @@ void QueuePair::Destroy(std::function<void()> then) {
         [self](int) { self->Destroyed(); });
   };
   if (cm_id_ != nullptr) {
-    cm_id_->WhenIdle(std::move(destroy));
+    cm_id_->LeaveGroups(std::move(destroy));
   } else {
     destroy();
   }

@@ -50,6 +50,8 @@ class QueuePair : public Object, public std::enable_shared_from_this<QueuePair> 
   uint32_t max_read_sge() const { return max_read_sge_; }
   bool iwarp() const { return pd_->context()->iwarp(); }
   bool siw() const { return siw_; }
+  // Made on a cm_id, which brings it up.
+  bool has_cm_id() const { return cm_id_ != nullptr; }
   uint32_t CompletionQueueOf(uint8_t opcode) const;
 
   // Reads and atomics that may be outstanding towards the peer, as negotiated.

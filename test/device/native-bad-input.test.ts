@@ -13,6 +13,7 @@ const connectionParameters: Parameter = {
     retryCount: integer([0, 7]),
     rnrRetryCount: integer([0, 7]),
     privateData: { bytes: true },
+    queuePair: { handle: 'QueuePair', orNone: true },
   },
 };
 
@@ -40,6 +41,8 @@ const parameters: Record<string, readonly Parameter[]> = {
   destroyEventChannel: [handle('EventChannel')],
   referenceEventChannel: [handle('EventChannel'), { boolean: true }],
   createId: [handle('EventChannel'), integer(u16, 0x0106)],
+  setIdOption: [handle('CmId'), integer([0, 3]), integer(u8)],
+  migrateId: [handle('CmId'), handle('EventChannel')],
   bindAddress: [handle('CmId'), { string: '10.77.0.1' }, integer(u16)],
   resolveAddress: [handle('CmId'), { ...address, orNull: true }, address, integer(i31)],
   resolveRoute: [handle('CmId'), integer(i31)],
@@ -47,15 +50,30 @@ const parameters: Record<string, readonly Parameter[]> = {
   connect: [handle('CmId'), connectionParameters],
   accept: [handle('CmId'), connectionParameters],
   reject: [handle('CmId'), { bytes: true }],
+  establish: [handle('CmId')],
+  notify: [handle('CmId'), integer(u8)],
   disconnect: [handle('CmId')],
+  initialAttributes: [handle('CmId'), integer([0, 6])],
+  joinMulticast: [handle('CmId'), integer([1, 0xffff_ffff]), { string: '239.1.2.3' }, { boolean: true }],
+  leaveMulticast: [handle('CmId'), integer([1, 0xffff_ffff])],
   destroyId: [handle('CmId')],
   describeId: [handle('CmId')],
   deviceOfId: [handle('CmId')],
   getAddressInfo: [
     { string: 'localhost', orNull: true },
     { string: '7471', orNull: true },
-    { object: { flags: integer(u16), family: integer(u16), portSpace: integer(u16) } },
+    {
+      object: {
+        flags: integer(u16),
+        family: integer(u16),
+        portSpace: integer(u16),
+        queuePairType: integer(u16),
+        source: { ...address, orNull: true },
+        destination: { ...address, orNull: true },
+      },
+    },
   ],
+  getDevices: [],
 };
 
 const type = 'ERR_INVALID_ARG_TYPE';
@@ -343,6 +361,7 @@ test('private data that is too long for the field is refused', () => {
     flowControl: 0,
     retryCount: 7,
     rnrRetryCount: 7,
+    queuePair: 0,
   };
   for (const name of ['connect', 'accept']) {
     expect(codeOf(name, [open.CmId, { ...connection, privateData: new Uint8Array(256) }])).toBe('EMSGSIZE');
