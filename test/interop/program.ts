@@ -1,0 +1,73 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { onTestFinished } from 'vitest';
+import type { Host } from '#lib/guest/network.js';
+
+const run = promisify(execFile);
+const examples = fileURLToPath(new URL('../../scripts/examples/', import.meta.url));
+
+/** A program of rdma-core, or the example that does the same in Node. */
+export type Implementation = 'C' | 'Node';
+
+/** The command line of an example, by its file's name without the extension. */
+export function example(name: string, ...args: readonly string[]): string[] {
+  return [process.execPath, `${examples}${name}.js`, ...args];
+}
+
+export interface Ending {
+  status: number | null;
+  /** All that it wrote, stdout before stderr. */
+  output: string;
+}
+
+/** A program that runs on a host, and is killed at the end of its test if it has not ended by then. */
+export class Program {
+  readonly ended: Promise<Ending>;
+  readonly #child: ChildProcess;
+
+  constructor(host: Host, argv: readonly string[]) {
+    const [command, ...args] = host.command(argv);
+    const child = spawn(command!, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    this.#child = child;
+    const written = Promise.all([text(child.stdout), text(child.stderr)]);
+    this.ended = once(child, 'close').then(async ([status]) => ({
+      status,
+      output: (await written).join(''),
+    }));
+    onTestFinished(() => this.#end());
+  }
+
+  /** A device that is open somewhere can't be removed. */
+  async #end(): Promise<void> {
+    this.#child.kill('SIGKILL');
+    await this.ended;
+  }
+
+  get running(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+}
+
+/** Starts a program, and resolves when `rdma resource show WHAT` shows on its host what `sign` matches. */
+export async function startUntil(
+  host: Host,
+  argv: readonly string[],
+  what: 'cm_id' | 'qp',
+  sign: RegExp,
+): Promise<Program> {
+  const program = new Program(host, argv);
+  const [command, ...args] = host.command(['rdma', 'resource', 'show', what]);
+  while (program.running) {
+    const { stdout } = await run(command!, args);
+    if (sign.test(stdout)) return program;
+  }
+  throw new Error(`the program has ended: ${(await program.ended).output}`);
+}
+
+/** Starts a server, and resolves when the kernel listens for it. */
+export function startServer(host: Host, argv: readonly string[]): Promise<Program> {
+  return startUntil(host, argv, 'cm_id', /LISTEN/);
+}
