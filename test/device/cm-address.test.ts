@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { networkInterfaces } from 'node:os';
 import { type CmAddress, CmId, EventChannel, getAddressInfo, getDevices } from 'node-rdma/cm';
+import { Device } from 'node-rdma/verbs';
 import { describe, expect, test } from 'vitest';
 import { type GuestDevice, rxe, siw } from '../support/devices.js';
 import { Endpoint, Listener, resolve } from '../support/verbs/endpoint.js';
@@ -16,6 +17,18 @@ function linkLocal(netdev: string): string {
 
 test('rdma_cm knows the devices of the guest', () => {
   expect(getDevices().sort()).toEqual(['rxe0', 'rxe1', 'siw0']);
+  expect(
+    Device.list()
+      .map(({ name }) => name)
+      .sort(),
+  ).toEqual(getDevices().sort());
+});
+
+test('a device of RoCE has its addresses as GIDs', async () => {
+  const device = Device.open(rxe.device);
+  const gids = [0, 1, 2].map((index) => Buffer.from(device.queryGid(1, index)).toString('hex'));
+  expect(gids).toContain('00000000000000000000ffff0a4e0001');
+  await device.close();
 });
 
 describe('an address is looked up', () => {
