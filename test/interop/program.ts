@@ -51,15 +51,15 @@ export class Program {
   }
 }
 
-/** Starts a program, and resolves when `rdma resource show WHAT` shows on its host what `sign` matches. */
+/** Starts a program, and resolves when `watch`, run on its host, writes what `sign` matches. */
 export async function startUntil(
   host: Host,
   argv: readonly string[],
-  what: 'cm_id' | 'qp',
+  watch: readonly string[],
   sign: RegExp,
 ): Promise<Program> {
   const program = new Program(host, argv);
-  const [command, ...args] = host.command(['rdma', 'resource', 'show', what]);
+  const [command, ...args] = host.command(watch);
   while (program.running) {
     const { stdout } = await run(command!, args);
     if (sign.test(stdout)) return program;
@@ -69,5 +69,5 @@ export async function startUntil(
 
 /** Starts a server, and resolves when the kernel listens for it. */
 export function startServer(host: Host, argv: readonly string[]): Promise<Program> {
-  return startUntil(host, argv, 'cm_id', /LISTEN/);
+  return startUntil(host, argv, ['rdma', 'resource', 'show', 'cm_id'], /LISTEN/);
 }
