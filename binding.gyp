@@ -52,7 +52,9 @@
     "cflags": ["-Wall", "-Wextra", "-Wno-unused-parameter", "-fvisibility=hidden"],
     "cflags_cc!": ["-std=gnu++17", "-std=gnu++14"],
     "cflags_cc": ["-std=gnu++20", "-fno-exceptions", "-fvisibility-inlines-hidden"],
-    "libraries": ["-lrdmacm", "-libverbs"]
+    "libraries": ["-lrdmacm", "-libverbs"],
+    # Node unloads an addon with the last environment that has it, a worker's for example; the threads of the pool stay.
+    "ldflags": ["-Wl,-z,nodelete"]
   },
   "targets": [{ "target_name": "node_rdma", "sources": ["<@(sources)"] }],
   "conditions": [

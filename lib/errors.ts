@@ -75,6 +75,10 @@ const cures: Record<string, string> = {
   'rdma_create_event_channel ENODEV': 'load the rdma_ucm module: modprobe rdma_ucm',
   'rdma_create_event_channel ENOENT': 'load the rdma_ucm module: modprobe rdma_ucm',
   'rdma_create_event_channel EACCES': 'this user may not open /dev/infiniband/rdma_cm: check its permissions',
+  'rdma_resolve_addr EINVAL':
+    'an address of a loopback or of no RDMA device: use one that belongs to a device, see `rdma link` and `ip address`',
+  'rdma_resolve_addr ENETUNREACH': 'this host has no route to that address',
+  'rdma_bind_addr EADDRNOTAVAIL': 'no interface of this host has that address',
   'rdma_resolve_addr ENODEV': 'no RDMA device has an address in that network: see `rdma link`',
   'rdma_get_devices ENODEV': 'this host has no RDMA device: see `rdma link`',
   'ibv_open_device ENOSYS': 'the kernel has no RDMA: modprobe ib_uverbs, and a device',
@@ -144,6 +148,18 @@ export function requireInteger(name: string, value: unknown, min: number, max: n
     throw outOfRange(name, `an integer >= ${min} and <= ${max}`, value);
   }
   return value;
+}
+
+/** Checks that an object has no property but those of `known`: a misspelt option would do nothing, and say nothing. */
+export function requireKnown(name: string, options: object, known: readonly string[]): void {
+  for (const key of Object.keys(options)) {
+    if (known.includes(key)) continue;
+    throw invalidArgumentValue(
+      `${name}.${key}`,
+      (options as Record<string, unknown>)[key],
+      'is not an option',
+    );
+  }
 }
 
 /** Checks that an options argument is an object (or absent). */

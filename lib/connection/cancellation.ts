@@ -4,7 +4,7 @@ import { invalidArgumentType, RdmaError, requireInteger, requireOptions } from '
 export interface WaitOptions {
   /** Rejects with an `AbortError`. What is on the wire already can be called off only by ending the connection. */
   signal?: AbortSignal | undefined;
-  /** Milliseconds, then `ETIMEDOUT`; default: no limit. Ends the connection likewise. */
+  /** Milliseconds, then `ETIMEDOUT`; default: no limit. As with the signal, what is on the wire ends the connection. */
   timeout?: number | undefined;
 }
 

@@ -11,7 +11,14 @@ import {
 import { makeOffer, readAnswer } from '../peer-to-peer/negotiation.js';
 import { maxDelay } from './cancellation.js';
 import { Connection } from './connection.js';
-import { callError, connectError, lostError, rejectionError, type Target } from './connection-error.js';
+import {
+  addressError,
+  callError,
+  connectError,
+  lostError,
+  rejectionError,
+  type Target,
+} from './connection-error.js';
 import { Endpoint } from './endpoint.js';
 import { ActiveDriver } from './handshake-driver.js';
 import type { Link } from './link.js';
@@ -40,7 +47,8 @@ const firstResolveTimeout = 250;
  *
  * Fails with `ECONNREFUSED`, `ERR_RDMA_REJECTED` (which carries the server's data as `privateData`), `ETIMEDOUT`,
  * `EHOSTUNREACH`, `ENODEV`, the codes of `dns.lookup()`, and those of the peer-to-peer handshake:
- * `ERR_RDMA_PEER_TO_PEER_UNSUPPORTED`, `…_REQUIRED` and `…_TIMEOUT`.
+ * `ERR_RDMA_PEER_TO_PEER_UNSUPPORTED`, `…_REQUIRED` and `…_TIMEOUT`. A client without `peerToPeer` or `flowControl` is
+ * rejected by a server that insists on the handshake with `ERR_RDMA_REJECTED`.
  *
  * @throws at once for invalid options, and `ERR_RDMA_UNAVAILABLE` on a host without the RDMA libraries
  */
@@ -88,7 +96,9 @@ async function resolveAddress(
       await id.resolveAddress(destination, { ...source, timeout });
       return;
     } catch (error) {
-      if (link.ended || !(error instanceof RdmaError) || error.code !== 'ETIMEDOUT') throw error;
+      if (link.ended || !(error instanceof RdmaError) || error.code !== 'ETIMEDOUT') {
+        throw addressError(error, destination);
+      }
     }
   }
 }

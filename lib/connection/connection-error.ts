@@ -1,4 +1,4 @@
-import { constants } from 'node:os';
+import { constants, networkInterfaces } from 'node:os';
 import { type CmEvent, eventError } from '../cm/index.js';
 import { RdmaError, systemError } from '../errors.js';
 import { decodePrivateData } from '../peer-to-peer/header.js';
@@ -6,7 +6,7 @@ import { readRejection } from '../peer-to-peer/negotiation.js';
 import type { WorkCompletion } from '../verbs/index.js';
 import { postFailed } from '../verbs/status.js';
 
-const { EBADF, ECONNABORTED, ECONNREFUSED, ECONNRESET, ENOTCONN, ETIMEDOUT } = constants.errno;
+const { EADDRINUSE, EBADF, ECONNABORTED, ECONNREFUSED, ECONNRESET, ENOTCONN, ETIMEDOUT } = constants.errno;
 
 /** Reasons of an InfiniBand REJ message, IBTA table 108: what this library tells apart. */
 const infinibandReasons = { timeout: 4, invalidServiceId: 8, consumer: 28 } as const;
@@ -46,7 +46,7 @@ export function rejectionError(event: CmEvent, target: Target, negotiating: bool
   const { address, port } = target;
   return (
     readRejection(header) ??
-    new RdmaError('ERR_RDMA_REJECTED', `The peer ${address}:${port} rejected the connection`, {
+    new RdmaError('ERR_RDMA_REJECTED', rejection(address, port, header !== null, user.length), {
       cause: event,
       address,
       port,
@@ -54,6 +54,14 @@ export function rejectionError(event: CmEvent, target: Target, negotiating: bool
       privateData: Buffer.from(user),
     })
   );
+}
+
+function rejection(address: string, port: number, answered: boolean, length: number): string {
+  const said = `The peer ${address}:${port} rejected the connection`;
+  // A server tells a client that it insists on the handshake only if the client has asked for it.
+  return answered || length > 0
+    ? said
+    : `${said}, without a word: it may serve peerToPeer clients alone, or be full`;
 }
 
 /** The error of an UNREACHABLE or CONNECT_ERROR event. */
@@ -66,6 +74,25 @@ export function connectError(event: CmEvent, { address, port }: Target): RdmaErr
       'has received: see peerToPeer)',
     { cause: event, errno: -ECONNABORTED, syscall: 'rdma_connect', address, port },
   );
+}
+
+/** An error of resolving or binding that does not tell yet what the address was. */
+export function addressError(error: unknown, { address, port }: Target): unknown {
+  if (!(error instanceof RdmaError) || error.errno === undefined || error.address !== undefined) return error;
+  return systemError(error.errno, error.syscall!, { address, port, cause: error });
+}
+
+const wildcards = ['0.0.0.0', '::'];
+
+/**
+ * The kernel says EADDRNOTAVAIL also of a port that is in use, if either of the two listeners is on all addresses
+ * (`cma_check_port()`): then the address itself is there.
+ */
+export function inUseError(error: unknown, { address, port }: Target): RdmaError | undefined {
+  if (!(error instanceof RdmaError) || error.code !== 'EADDRNOTAVAIL' || port === 0) return undefined;
+  const own = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
+  if (!wildcards.includes(address) && !own.some((each) => each.address === address)) return undefined;
+  return systemError(EADDRINUSE, error.syscall!, { address, port, cause: error });
 }
 
 /** The error of an `rdma_connect()` that failed itself: on siw it makes the TCP connection, and so has its errors. */

@@ -1,7 +1,7 @@
 import { AsyncResource } from 'node:async_hooks';
 import { EventEmitter } from 'node:events';
 import { inspect } from 'node:util';
-import { RdmaError, requireInteger, requireOptions } from '../errors.js';
+import { invalidArgumentType, RdmaError, requireInteger, requireOptions } from '../errors.js';
 import type { PeerToPeerSummary } from '../peer-to-peer/handshake.js';
 import type { MemoryOptions, MemoryRegion, RemoteMemory } from '../verbs/index.js';
 import { maxDelay, type WaitOptions } from './cancellation.js';
@@ -186,7 +186,10 @@ export class Connection extends EventEmitter<ConnectionEvents> {
     return this.link.sends.read(remote, target, options);
   }
 
-  /** The next message, as a copy of one's own; null when the connection has come to an orderly end. */
+  /**
+   * The next message, as a copy of one's own; null when the connection has come to an orderly end. Without flow control
+   * (so without `peerToPeer`) nothing tells a peer that has died from one that has closed: its end is null, too.
+   */
   receive(options?: WaitOptions): Promise<Buffer | null> {
     return this.link.receives.receive(options);
   }
@@ -253,6 +256,8 @@ export class Connection extends EventEmitter<ConnectionEvents> {
 
   /** Ends the connection at once; what is outstanding is rejected, with `error` if there is one. */
   destroy(error?: Error): this {
+    if (error !== undefined && !(error instanceof Error))
+      throw invalidArgumentType('error', 'an Error', error);
     this.link.end(error);
     return this;
   }

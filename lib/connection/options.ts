@@ -1,5 +1,12 @@
 import { isIP } from 'node:net';
-import { invalidArgumentType, invalidArgumentValue, requireInteger, requireOptions } from '../errors.js';
+import {
+  invalidArgumentType,
+  invalidArgumentValue,
+  outOfRange,
+  requireInteger,
+  requireKnown,
+  requireOptions,
+} from '../errors.js';
 import {
   normalizeFlowControl,
   normalizePeerToPeer,
@@ -20,7 +27,10 @@ export interface ConnectionOptions {
    * their way: on iWARP one too many ends the connection (RFC 5041 §6.2), on RoCE it is retried.
    */
   receiveDepth?: number | undefined;
-  /** Largest message in bytes, both ways, 1 to 1 GiB; default 8192. The peer's may be smaller, and then counts. */
+  /**
+   * Largest message in bytes, both ways, 1 to 1 GiB; default 8192. The peer's may be smaller, and then counts.
+   * Memory for `receiveDepth` of them is registered, at most 4 GiB.
+   */
   maxMessageSize?: number | undefined;
   /** Bytes that may wait to be sent, default 1 MiB; every waiting request counts 64 more. Beyond: `ERR_RDMA_QUEUE_FULL`. */
   highWaterMark?: number | undefined;
@@ -52,8 +62,8 @@ export interface ConnectionOptions {
 export interface ConnectOptions extends ConnectionOptions {
   /** 1 to 65535. */
   port: number;
-  /** Name or address; default `localhost`. Link-local IPv6 with its scope: `fe80::1%eth0`. */
-  host?: string | undefined;
+  /** Name or address of an RDMA device, so never a loopback address. Link-local IPv6 with its scope: `fe80::1%eth0`. */
+  host: string;
   /** 4 or 6: which addresses of a name are looked for; default 0, either. */
   family?: 0 | 4 | 6 | undefined;
   /** Address of this host that the connection is made from. */
@@ -69,8 +79,11 @@ export interface ConnectOptions extends ConnectionOptions {
 
 /** Options of `createServer()`: those of connections are for all that it accepts. */
 export interface ServerOptions extends Omit<ConnectionOptions, 'signal'> {
-  /** `'accept'` (the default) honours a client's request, `'require'` refuses clients without, `false` declines it. */
-  peerToPeer?: ServerPeerToPeer | undefined;
+  /**
+   * `'accept'` or `true` (the default) honours a client's request, `'require'` refuses clients without, `false`
+   * declines it.
+   */
+  peerToPeer?: ServerPeerToPeer | true | undefined;
   /** Whether clients that ask for credits get them; default true. */
   flowControl?: boolean | undefined;
   /** Requests beyond so many open connections are rejected; default: no limit. */
@@ -138,6 +151,26 @@ const numbers = {
 
 type NumberName = keyof typeof numbers;
 
+const connectionOptions = [
+  ...Object.keys(numbers),
+  ...['keepAlive', 'idleTimeout', 'protectionDomain', 'privateData', 'signal'],
+];
+const connectOptions = [
+  ...connectionOptions,
+  ...['host', 'port', 'family', 'localAddress', 'peerToPeer', 'flowControl'],
+];
+const serverOptions = [
+  ...connectionOptions.filter((name) => name !== 'signal'),
+  ...['peerToPeer', 'flowControl', 'maxConnections'],
+];
+const listenOptions = ['host', 'port', 'backlog'];
+
+/** What one region can have. */
+const longestRegion = 2 ** 32 - 1;
+
+/** More than all that a receive has beside its message, in bytes. */
+const receiveOverhead = 128;
+
 /** Only what is absent has a default: null is a mistake. */
 function given<T, U>(value: T | undefined, fallback: U): T | U {
   return value === undefined ? fallback : value;
@@ -180,6 +213,11 @@ function requireObject<T extends object>(value: T | undefined): T {
   return requireOptions('options', value)!;
 }
 
+/** Checks the options that `accept()` of a request takes. */
+export function requireConnectionOptions(options: ConnectionOptions): void {
+  requireKnown('options', options, connectionOptions);
+}
+
 /** Checks what both sides can be given; what is missing comes from `defaults`. */
 export function normalizeConnectionOptions(
   options: ConnectionOptions,
@@ -190,10 +228,18 @@ export function normalizeConnectionOptions(
     const [fallback, min, max] = numbers[name];
     return requireInteger(`options.${name}`, given(options[name], defaults?.[name] ?? fallback), min, max);
   };
+  const [receiveDepth, maxMessageSize] = [number('receiveDepth'), number('maxMessageSize')];
+  if ((receiveDepth + 1) * (maxMessageSize + receiveOverhead) > longestRegion) {
+    throw outOfRange(
+      'options.maxMessageSize',
+      `such that receiveDepth (${receiveDepth}) messages of it take less than 4 GiB`,
+      maxMessageSize,
+    );
+  }
   return {
     sendDepth: number('sendDepth'),
-    receiveDepth: number('receiveDepth'),
-    maxMessageSize: number('maxMessageSize'),
+    receiveDepth,
+    maxMessageSize,
     highWaterMark: number('highWaterMark'),
     maxQueuedBytes: number('maxQueuedBytes'),
     responderResources: number('responderResources'),
@@ -214,7 +260,8 @@ export function normalizeConnectionOptions(
 /** @throws TypeError `ERR_INVALID_ARG_TYPE`, `ERR_INVALID_ARG_VALUE`; RangeError `ERR_OUT_OF_RANGE` */
 export function normalizeConnectOptions(value: ConnectOptions): ConnectSettings {
   const options = requireObject(value);
-  const { host = 'localhost', family = 0, localAddress } = options;
+  requireKnown('options', options, connectOptions);
+  const { family = 0, localAddress } = options;
   if (family !== 0 && family !== 4 && family !== 6) {
     throw invalidArgumentValue('options.family', family, 'must be 0, 4 or 6');
   }
@@ -225,17 +272,18 @@ export function normalizeConnectOptions(value: ConnectOptions): ConnectSettings 
   const flowControl = normalizeFlowControl(options.flowControl, peerToPeer);
   return {
     ...normalizeConnectionOptions(options, flowControl),
-    host: requireHost('options.host', host),
     port: requireInteger('options.port', options.port, 1, 65535),
     family,
     localAddress,
     peerToPeer,
+    host: requireHost('options.host', options.host),
   };
 }
 
 /** @throws as {@link normalizeConnectOptions} */
 export function normalizeServerOptions(value: ServerOptions = {}): ServerSettings {
   const options = requireObject(value);
+  requireKnown('options', options, serverOptions);
   const { flowControl = true, maxConnections } = options;
   if (typeof flowControl !== 'boolean') {
     throw invalidArgumentType('options.flowControl', 'a boolean', flowControl);
@@ -251,7 +299,9 @@ export function normalizeServerOptions(value: ServerOptions = {}): ServerSetting
 
 /** @throws as {@link normalizeConnectOptions} */
 export function normalizeListenOptions(value: ListenOptions = {}): ListenSettings {
-  const { port = 0, host = '0.0.0.0', backlog = 128 } = requireObject(value);
+  const options = requireObject(value);
+  requireKnown('options', options, listenOptions);
+  const { port = 0, host = '0.0.0.0', backlog = 128 } = options;
   return {
     host: requireHost('options.host', host),
     port: requireInteger('options.port', port, 0, 65535),

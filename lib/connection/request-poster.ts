@@ -1,4 +1,4 @@
-import { invalidArgumentType, RdmaError } from '../errors.js';
+import { invalidArgumentType, invalidArgumentValue, RdmaError } from '../errors.js';
 import type { Request } from '../peer-to-peer/handshake.js';
 import { opcodes, type RingSge, requestFlags, rings } from '../verbs/index.js';
 import { findRegion } from '../verbs/memory-region.js';
@@ -166,5 +166,21 @@ export function requireCopyable({ opcode, length }: SendRequest): void {
 
 export function requireData(data: unknown): Uint8Array {
   if (!(data instanceof Uint8Array)) throw invalidArgumentType('data', 'a Uint8Array', data);
+  if (data.length === 0 && isDetached(data)) {
+    throw invalidArgumentValue(
+      'data',
+      data,
+      'has lost its buffer to another thread, or to structuredClone()',
+    );
+  }
   return data;
+}
+
+function isDetached(data: Uint8Array): boolean {
+  try {
+    data.subarray();
+    return false;
+  } catch {
+    return true;
+  }
 }

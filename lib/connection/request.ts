@@ -3,7 +3,7 @@ import { invalidArgumentType, RdmaError, requireOptions } from '../errors.js';
 import type { IncomingRequest } from './acceptance.js';
 import { reject } from './acceptance.js';
 import type { Connection } from './connection.js';
-import type { ConnectionOptions } from './options.js';
+import { type ConnectionOptions, requireConnectionOptions } from './options.js';
 
 /** What a server does with requests. */
 export interface RequestServer {
@@ -51,6 +51,7 @@ export class ConnectionRequest {
    */
   accept(options: ConnectionOptions = {}): Connection {
     requireOptions('options', options);
+    requireConnectionOptions(options);
     this.#requireOpen();
     const connection = this.#server.acceptRequest(this.#request, options);
     this.#answer();

@@ -8,6 +8,7 @@ import { closedError, invalidArgumentType, RdmaError } from '../errors.js';
 import { decodePrivateData } from '../peer-to-peer/header.js';
 import { accept, type IncomingRequest, reject } from './acceptance.js';
 import { Connection } from './connection.js';
+import { addressError, inUseError } from './connection-error.js';
 import {
   type ConnectionOptions,
   type ListenOptions,
@@ -196,7 +197,7 @@ export class Server extends EventEmitter<ServerEvents> implements RequestServer 
       id.listen(backlog);
     } catch (error) {
       void id.close().finally(() => share.release());
-      throw error;
+      throw inUseError(error, { address, port }) ?? addressError(error, { address, port });
     }
     if (!this.#referenced) share.unref();
     this.#listener = { id, share };

@@ -1,4 +1,10 @@
-import { invalidArgumentType, invalidArgumentValue, requireInteger, requireOneOf } from '../errors.js';
+import {
+  invalidArgumentType,
+  invalidArgumentValue,
+  requireInteger,
+  requireKnown,
+  requireOneOf,
+} from '../errors.js';
 
 /** The first work request of the active side, by which the passive side may begin to send. */
 export type Rtr = 'read' | 'write' | 'send';
@@ -45,6 +51,7 @@ export function normalizePeerToPeer(value: unknown): PeerToPeer | null {
   if (value !== true && (typeof value !== 'object' || value === null || Array.isArray(value))) {
     throw invalidArgumentType('peerToPeer', 'a boolean or an object', value);
   }
+  if (value !== true) requireKnown('peerToPeer', value, ['rtr', 'negotiate', 'timeout']);
   const {
     rtr = 'read',
     negotiate = 'prefer',
@@ -71,12 +78,11 @@ export function normalizePeerToPeer(value: unknown): PeerToPeer | null {
  * @throws TypeError `ERR_INVALID_ARG_TYPE`, `ERR_INVALID_ARG_VALUE`
  */
 export function normalizeServerPeerToPeer(value: unknown): ServerPeerToPeer {
-  if (value === undefined) return 'accept';
-  if (value === false) return false;
-  if (typeof value !== 'string') {
-    throw invalidArgumentType('peerToPeer', "'accept', 'require' or false", value);
-  }
-  return requireOneOf<'accept' | 'require'>('peerToPeer', value, ['accept', 'require']);
+  if (value === undefined || value === true) return 'accept';
+  if (value === false || value === 'accept' || value === 'require') return value;
+  const expected = "'accept', 'require' or a boolean";
+  if (typeof value !== 'string') throw invalidArgumentType('peerToPeer', expected, value);
+  throw invalidArgumentValue('peerToPeer', value, `must be ${expected}`);
 }
 
 /**

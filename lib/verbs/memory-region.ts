@@ -11,6 +11,7 @@ import {
 } from '../errors.js';
 import type { ProtectionDomain } from './protection-domain.js';
 import { RemoteMemory } from './remote-memory.js';
+import { rings } from './rings.js';
 
 const accessBits = {
   'remote-write': 2,
@@ -115,13 +116,15 @@ export class MemoryRegion extends NativeObject {
    * flight or a memory window uses the region, `ENOTSUP` where the provider can't: register the memory anew there.
    */
   reregister(access: readonly Access[]): void {
+    rings().requests.flush();
     const mask = accessMask(access, this.protectionDomain.device.transport === 'iwarp');
     this.#keys = useBinding().native.reregisterMemory(this.handle, mask);
     this.#access = [...access];
   }
 
-  /** Work requests in flight that use the region. */
+  /** Work requests in flight that use the region; what waits in the submission ring is posted, and counts. */
   get inFlight(): number {
+    rings().requests.flush();
     return useBinding().native.memoryInFlight(this.handle);
   }
 

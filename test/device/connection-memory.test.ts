@@ -36,6 +36,19 @@ describe.each(devices)('memory over %s', (_, device) => {
     expect(client.bytesRead).toBe(part.length);
   });
 
+  test('that a request of the same turn uses is busy, and stays open', async () => {
+    const { client, accepted } = await openPair(device, { peerToPeer: true });
+    const source = await accepted.allocate(4096, { access: ['remote-read'] });
+    source.bytes.fill(7);
+    const sink = await client.allocate(4096, { access: ['read-sink'] });
+    await client.ready;
+    const reading = client.read(source.remote(), sink.bytes);
+    expect(await rejection(sink.close())).toMatchObject({ code: 'EBUSY' });
+    await reading;
+    expect(sink.bytes.every((byte) => byte === 7)).toBe(true);
+    await sink.close();
+  });
+
   test('that is no sink, or not registered, is refused before the wire', async () => {
     const { client, accepted } = await openPair(device, { peerToPeer: true });
     const source = await accepted.allocate(4096, { access: ['remote-read'] });

@@ -22,6 +22,11 @@ describe.each(devices)('on %s', (_, { device, address }) => {
     });
   });
 
+  test('the threads of the pool outlive the only worker that has the addon', async () => {
+    const child = await runChild('test/lifecycle/children/unloaded-worker.js', [device]);
+    expect(child).toEqual({ status: 0, stdout: 'alive\n', stderr: '' });
+  });
+
   test('two workers and the main thread use one device at once', async () => {
     const child = await runChild('test/lifecycle/children/sharing-workers.js', [device, address]);
     expect(child.status, child.stderr).toBe(0);
