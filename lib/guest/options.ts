@@ -19,7 +19,8 @@ export interface GuestOptions {
   readonly shape: WireShape;
 }
 
-export const usage = `Usage: vm [options] -- COMMAND [ARGUMENT...]
+/** @param name of the command */
+export const usage = (name: string): string => `Usage: ${name} [options] -- COMMAND [ARGUMENT...]
 
 Runs COMMAND as root on a real Linux kernel with soft-iWARP (siw) and soft-RoCE (rxe), in an emulated guest that
 sees the files of this machine. It starts in the current folder and ends with COMMAND's exit status. What it writes
@@ -53,7 +54,7 @@ export function parseOptions(
   const values = parseValues(separator < 0 ? argv : argv.slice(0, separator));
   if (values.help) return 'help';
   const command = separator < 0 ? [] : argv.slice(separator + 1);
-  if (command.length === 0) throw wrongUsage('no command: put it behind "--", as in: vm -- rdma link');
+  if (command.length === 0) throw wrongUsage('no command: put it behind "--", as in -- rdma link');
   const hosts = numberIn('--hosts', values.hosts, { minimum: 2, maximum: 64 }) ?? 0;
   const delay = numberIn('--delay', values.delay, { minimum: 0, maximum: 60_000, fraction: true });
   const loss = numberIn('--loss', values.loss, { minimum: 0, maximum: 100, fraction: true });
@@ -139,5 +140,5 @@ function chooseEnvironment(
 }
 
 function wrongUsage(message: string): GuestFailure {
-  return new GuestFailure(`${message}\nTry: vm --help`, exitStatus.usage);
+  return new GuestFailure(`${message}\n(try --help)`, exitStatus.usage);
 }

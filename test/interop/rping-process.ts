@@ -7,9 +7,9 @@ import { onTestFinished } from 'vitest';
 import type { Host } from '#lib/guest/network.js';
 
 const run = promisify(execFile);
-const example = fileURLToPath(new URL('../../scripts/examples/rping.js', import.meta.url));
+const command = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url));
 
-/** librdmacm's rping, or ours. */
+/** librdmacm's rping, or `node-rdma ping`. */
 export type Implementation = 'C' | 'Node';
 
 export interface PingRun {
@@ -26,9 +26,9 @@ export class RpingProcess {
   readonly #child: ChildProcess;
 
   constructor(implementation: Implementation, host: Host, args: readonly string[]) {
-    const program = implementation === 'C' ? ['rping'] : [process.execPath, example];
-    const [command, ...rest] = host.command([...program, '-v', ...args]);
-    const child = spawn(command!, rest, { stdio: ['ignore', 'pipe', 'pipe'] });
+    const argv = implementation === 'C' ? ['rping', '-v'] : [process.execPath, command, 'ping', '-v'];
+    const [program, ...rest] = host.command([...argv, ...args]);
+    const child = spawn(program!, rest, { stdio: ['ignore', 'pipe', 'pipe'] });
     this.#child = child;
     const written = Promise.all([text(child.stdout), text(child.stderr)]);
     this.ended = once(child, 'close').then(async ([status]) => {
@@ -60,10 +60,11 @@ export async function startServer(
   address: string,
   args: readonly string[],
 ): Promise<RpingProcess> {
-  const server = new RpingProcess(implementation, host, ['-s', '-a', address, ...args]);
-  const [command, ...rest] = host.command(['rdma', 'resource', 'show', 'cm_id']);
+  const role = implementation === 'C' ? ['-s', '-a', address] : ['--listen', '--once', address];
+  const server = new RpingProcess(implementation, host, [...role, ...args]);
+  const [program, ...rest] = host.command(['rdma', 'resource', 'show', 'cm_id']);
   while (server.running) {
-    const { stdout } = await run(command!, rest);
+    const { stdout } = await run(program!, rest);
     if (stdout.includes('LISTEN')) return server;
   }
   throw new Error(`the server does not listen: ${(await server.ended).output}`);

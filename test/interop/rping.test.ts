@@ -44,9 +44,11 @@ describe.each([
     // C's server takes no text that is longer than its own.
     const room = serverIs === 'C' ? ['-S', String(size)] : [];
     const server = await startServer(serverIs, serverHost, address, [...room, ...serverArgs]);
-    const validate = clientIs === 'C' ? ['-V'] : [];
-    const pings = ['-C', String(count), '-S', String(size)];
-    const args = ['-c', '-a', address, ...pings, ...validate, ...clientArgs];
+    const pings =
+      clientIs === 'C'
+        ? ['-c', '-a', address, '-C', String(count), '-S', String(size), '-V']
+        : [address, '-i', '0', '-c', String(count), '-s', String(size)];
+    const args = [...pings, ...clientArgs];
     const client = new RpingProcess(clientIs, clientHost, args);
     return { client: await client.ended, server: await server.ended };
   }

@@ -1,5 +1,4 @@
-import type { Connection } from 'node-rdma';
-import { RemoteMemory } from 'node-rdma';
+import { type Connection, type MemoryRegion, RemoteMemory } from '../../index.js';
 
 /**
  * What rping's two ends say to one another (rdma-core, librdmacm/examples/rping.c): the client tells where its text
@@ -8,11 +7,14 @@ import { RemoteMemory } from 'node-rdma';
  */
 export const messageLength = 16;
 
+/** The port of C's rping. */
+export const defaultPort = 7174;
+
 /** Bytes of text that C's rping takes, its terminating zero included. */
 export const textLimits = { minimum: 26, maximum: 64 * 1024 - 1 } as const;
 
-/** Hears the text of each ping. */
-export type PingListener = (text: string) => void;
+/** Two messages on their way are all that rping ever has; C's own servers expect depths of 1 for Reads. */
+export const queues = { sendDepth: 16, receiveDepth: 16, responderResources: 1, initiatorDepth: 1 } as const;
 
 /** A place in the client's memory: `{ be64 address, be32 rkey, be32 length }`. */
 function encodePlace({ address, rkey, length }: RemoteMemory): Uint8Array {
@@ -43,31 +45,50 @@ function untilZero(text: Uint8Array): string {
   return Buffer.from(text.subarray(0, end < 0 ? text.length : end)).toString('latin1');
 }
 
-/** Sends `count` pings of `size` bytes and checks what comes back. */
-export async function ping(
-  connection: Connection,
-  { count, size }: { count: number; size: number },
-  onPing: PingListener,
-): Promise<void> {
-  await connection.established;
-  const source = await connection.allocate(size, { access: ['remote-read'] });
-  const sink = await connection.allocate(size, { access: ['remote-write'] });
-  for (let number = 0; number < count; number++) {
-    source.bytes.set(textOf(number, size));
-    sink.bytes.fill(0);
-    for (const region of [source, sink]) {
-      await connection.send(encodePlace(region.remote()));
-      if ((await connection.receive()) === null) throw new Error('the server has closed the connection');
+/** The client's end. */
+export class Pinger {
+  readonly #connection: Connection;
+  readonly #source: MemoryRegion;
+  readonly #sink: MemoryRegion;
+  readonly #size: number;
+
+  private constructor(connection: Connection, source: MemoryRegion, sink: MemoryRegion, size: number) {
+    this.#connection = connection;
+    this.#source = source;
+    this.#sink = sink;
+    this.#size = size;
+  }
+
+  /** @param size of each text in bytes, its terminating zero included: {@link textLimits} */
+  static async open(connection: Connection, size: number): Promise<Pinger> {
+    await connection.established;
+    const source = await connection.allocate(size, { access: ['remote-read'] });
+    const sink = await connection.allocate(size, { access: ['remote-write'] });
+    return new Pinger(connection, source, sink, size);
+  }
+
+  /**
+   * One ping.
+   *
+   * @param timeout milliseconds that each of the server's two answers may take
+   * @returns its text, which has come back unchanged
+   */
+  async ping(number: number, timeout: number): Promise<string> {
+    this.#source.bytes.set(textOf(number, this.#size));
+    this.#sink.bytes.fill(0);
+    for (const region of [this.#source, this.#sink]) {
+      await this.#connection.send(encodePlace(region.remote()));
+      const goAhead = await this.#connection.receive({ timeout });
+      if (goAhead === null) throw new Error('the server has closed the connection');
     }
-    if (!source.bytes.every((byte, i) => byte === sink.bytes[i])) {
-      throw new Error(`ping ${number} came back changed: ${untilZero(sink.bytes)}`);
-    }
-    onPing(untilZero(sink.bytes));
+    if (Buffer.compare(this.#source.bytes, this.#sink.bytes) !== 0)
+      throw new Error(`ping ${number} came back changed: ${untilZero(this.#sink.bytes)}`);
+    return untilZero(this.#sink.bytes);
   }
 }
 
-/** Answers pings until the client disconnects; returns how many. */
-export async function answerPings(connection: Connection, onPing: PingListener): Promise<number> {
+/** The server's end: answers pings until the client disconnects; returns how many. */
+export async function answerPings(connection: Connection, onPing: (text: string) => void): Promise<number> {
   const goAhead = new Uint8Array(messageLength);
   for (let count = 0; ; count++) {
     const source = await connection.receive();
