@@ -12,12 +12,14 @@ export type {
 export type { Lease } from './connection/receive-queue.js';
 export { ConnectionRequest } from './connection/request.js';
 export { createServer, Server, type ServerAddress, type ServerEvents } from './connection/server.js';
-export { RdmaError, WorkCompletionError } from './errors.js';
-export type { PeerToPeerSummary } from './peer-to-peer/handshake.js';
+export { RdmaError, type RdmaErrorOptions, WorkCompletionError } from './errors.js';
+export type { PeerToPeerSummary, Step as PeerToPeerStep } from './peer-to-peer/handshake.js';
+export type { PrivateDataMessage } from './peer-to-peer/header.js';
 export type { Negotiate, PeerToPeerOptions, Rtr, ServerPeerToPeer } from './peer-to-peer/options.js';
 export {
   type Access,
   Device,
+  type DeviceAttributes,
   type DeviceSummary,
   type MemoryOptions,
   MemoryRegion,

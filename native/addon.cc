@@ -1,3 +1,8 @@
+#if !__has_include(<rdma/rdma_cma.h>) || !__has_include(<infiniband/verbs.h>)
+#error \
+    "node-rdma is compiled against rdma-core: apt-get install librdmacm-dev libibverbs-dev (Debian's names)"
+#endif
+
 #include <napi.h>
 
 #include <cstddef>

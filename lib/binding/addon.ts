@@ -43,9 +43,13 @@ function load(): Native {
         { cause: error },
       );
     }
-    throw new RdmaError('ERR_RDMA_UNAVAILABLE', `The native addon of node-rdma does not load: ${reason}`, {
-      cause: error,
-    });
+    throw new RdmaError(
+      'ERR_RDMA_UNAVAILABLE',
+      `The native addon of node-rdma does not load: ${reason} (npm rebuild node-rdma --build-from-source)`,
+      {
+        cause: error,
+      },
+    );
   }
 }
 

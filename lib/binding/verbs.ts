@@ -9,6 +9,7 @@ export interface NativeDeviceSummary {
   transport: number;
 }
 
+/** `ibv_query_device(3)`. */
 export interface NativeDeviceAttributes {
   firmwareVersion: string;
   maxMrSize: bigint;

@@ -1,3 +1,4 @@
+export type { NativeAddress as NumericAddress, NativeCmIdInfo as CmIdInfo } from '../binding/cm.js';
 export { RdmaError } from '../errors.js';
 export { type AddressInfo, type AddressInfoOptions, getAddressInfo } from './address-info.js';
 export { CmId, type CmIdEvents, type CmNotification } from './cm-id.js';

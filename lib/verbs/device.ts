@@ -23,8 +23,6 @@ export interface DeviceSummary {
   guid: string;
 }
 
-/** `ibv_query_device(3)`. */
-export type DeviceAttributes = NativeDeviceAttributes;
 export type PortState = 'nop' | 'down' | 'init' | 'armed' | 'active' | 'active-defer' | 'unknown';
 
 /** `ibv_query_port(3)`. */

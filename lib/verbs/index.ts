@@ -1,3 +1,5 @@
+export type { NativeObject } from '../binding/native-object.js';
+export type { NativeQueuePair as QueuePairCapacity } from '../binding/verbs.js';
 export { RdmaError, WorkCompletionError } from '../errors.js';
 export { AddressHandle, grhLength } from './address-handle.js';
 export type { AddressVector } from './address-vector.js';
