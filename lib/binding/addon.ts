@@ -54,6 +54,14 @@ function load(): Native {
 }
 
 let binding: Binding | undefined;
+let substitute: Native | undefined;
+
+/** Puts something else in the place of the addon of this environment. Throws `ERR_RDMA_IN_USE` after its first use. */
+export function substituteNative(native: Native): void {
+  if (binding !== undefined || substitute !== undefined)
+    throw new RdmaError('ERR_RDMA_IN_USE', 'RDMA is used here already: a stand-in has to come first');
+  substitute = native;
+}
 
 /**
  * The addon of this environment, loaded on first use, so that `import 'node-rdma'` works on every host.
@@ -61,7 +69,7 @@ let binding: Binding | undefined;
  */
 export function useBinding(): Binding {
   if (binding === undefined) {
-    const native = load();
+    const native = substitute ?? load();
     const rings = native.initialize({
       createError: (errno, syscall) => systemError(errno, syscall),
       onCompletions: (cq, first, count) => hooks.onCompletions(cq, first, count),

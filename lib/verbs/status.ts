@@ -34,3 +34,9 @@ export type CompletionStatus = (typeof statusNames)[number] | 'POST_FAILED' | 'U
 export function statusName(status: number): CompletionStatus {
   return status === postFailed ? 'POST_FAILED' : (statusNames[status] ?? 'UNKNOWN');
 }
+
+/** The number of a status, undefined for a name that is none. */
+export function statusOf(name: string): number | undefined {
+  const number = (statusNames as readonly string[]).indexOf(name);
+  return number < 0 ? undefined : number;
+}

@@ -1,0 +1,3 @@
+import { describeStandIn } from './suite.js';
+
+describeStandIn('infiniband');
