@@ -56,7 +56,13 @@
     # Node unloads an addon with the last environment that has it, a worker's for example; the threads of the pool stay.
     "ldflags": ["-Wl,-z,nodelete"]
   },
-  "targets": [{ "target_name": "node_rdma", "sources": ["<@(sources)"] }],
+  "targets": [
+    {
+      "target_name": "node_rdma",
+      "sources": ["<@(sources)"],
+      "configurations": { "Release": { "defines": ["NDEBUG"] } }
+    }
+  ],
   "conditions": [
     [
       "sanitizers==1",
@@ -69,7 +75,8 @@
             "cflags": ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer", "-g", "-O1"],
             "cflags!": ["-O3"],
             "ldflags": ["-fsanitize=address,undefined"],
-            "defines": ["NODE_RDMA_ASSERTIONS"]
+            # With assertions, those of the standard library too: this is the debug build that every test run has.
+            "defines": ["_GLIBCXX_ASSERTIONS"]
           }
         ]
       }

@@ -6,7 +6,7 @@ import { devices } from '../support/devices.js';
 import { Random } from '../support/random.js';
 import { connectPair, type Pair } from '../support/verbs/endpoint.js';
 
-const records = 20_000;
+const records = Number(process.env.NODE_RDMA_FUZZ_RECORDS ?? 5_000);
 /** The records of one connection: after a wrong key the peer ends it, and everything later is refused. */
 const perConnection = 500;
 const seed = Number(process.env.NODE_RDMA_FUZZ_SEED ?? Date.now() % 0xffff_ffff);
