@@ -82,6 +82,7 @@ const cures: Record<string, string> = {
   'rdma_resolve_addr ENODEV': 'no RDMA device has an address in that network: see `rdma link`',
   'rdma_get_devices ENODEV': 'this host has no RDMA device: see `rdma link`',
   'ibv_open_device ENOSYS': 'the kernel has no RDMA: modprobe ib_uverbs, and a device',
+  'ibv_open_device EMFILE': 'this process has no descriptor left: see `ulimit -n` (RLIMIT_NOFILE)',
   'ibv_open_device ENODEV': 'this host has no such RDMA device: see `rdma link`',
 };
 

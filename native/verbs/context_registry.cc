@@ -25,6 +25,16 @@ constexpr int kPlaceholderEntries = 20'000;
 constexpr uint32_t kSiwVendor = 0x626d74;
 constexpr uint32_t kRxeVendor = 0xffffff;
 
+// ibv_get_device_list() says ENOSYS, no RDMA in this kernel, of everything that it can't open: also when this
+// process has no descriptor left (find_sysfs_devs() and find_sysfs_devs_nl() in libibverbs keep no errno).
+int ListingError(int error) {
+  if (error != ENOSYS) return error;
+  const int descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return errno;
+  close(descriptor);
+  return error;
+}
+
 }  // namespace
 
 std::string DriverOf(ibv_device* device) {
@@ -102,7 +112,7 @@ std::shared_ptr<Context> ContextRegistry::Open(const std::string& name, int* err
   *error = ENODEV;
   ibv_device** devices = ibv_get_device_list(&count);
   if (devices == nullptr) {
-    *error = errno;
+    *error = ListingError(errno);
     return nullptr;
   }
   std::shared_ptr<Context> context;
