@@ -34,7 +34,7 @@ const infiniband = { request: 56, reply: 196, reject: 148, nobodyListens: 8, con
 const families = { IPv4: 2, IPv6: 10 } as const;
 const firstEphemeralPort = 49152;
 
-const noParameters: NativeConnectionParameters = {
+const noParameters: Omit<NativeConnectionParameters, 'queuePair'> = {
   responderResources: 0,
   initiatorDepth: 0,
   flowControl: 0,
@@ -43,7 +43,23 @@ const noParameters: NativeConnectionParameters = {
   privateData: null,
 };
 
-type CmFunctions = Omit<NativeCm, 'getAddressInfo' | 'deviceOfId'>;
+type CmFunctions = Pick<
+  NativeCm,
+  | 'createEventChannel'
+  | 'destroyEventChannel'
+  | 'referenceEventChannel'
+  | 'createId'
+  | 'bindAddress'
+  | 'listen'
+  | 'resolveAddress'
+  | 'resolveRoute'
+  | 'connect'
+  | 'accept'
+  | 'reject'
+  | 'disconnect'
+  | 'destroyId'
+  | 'describeId'
+>;
 
 /** What rdma_cm does: every address is this process's own, and belongs to the one device. */
 export class ConnectionManager implements CmFunctions {
@@ -261,7 +277,8 @@ export class ConnectionManager implements CmFunctions {
     if (this.#objects.find(CmEndpoint, endpoint.handle) === undefined) return;
     const { privateData: _, ...depths } = noParameters;
     this.#hooks!.onCmEvent({
-      ...{ type, id: endpoint.handle, listener: 0, status: 0, qpNumber: 0, privateData: new Uint8Array(0) },
+      ...{ type, id: endpoint.handle, listener: 0, status: 0, qpNumber: 0, group: 0 },
+      privateData: new Uint8Array(0),
       ...depths,
       ...details,
     });

@@ -57,8 +57,9 @@ describe('peerToPeer of connect()', () => {
 });
 
 describe('peerToPeer of createServer()', () => {
-  it('honours a request by default', () => {
+  it('honours a request by default, and when it is true as for connect()', () => {
     expect(normalizeServerPeerToPeer(undefined)).toBe('accept');
+    expect(normalizeServerPeerToPeer(true)).toBe('accept');
   });
 
   it.each(['accept', 'require', false] as const)('may be %s', (value) => {
@@ -66,7 +67,7 @@ describe('peerToPeer of createServer()', () => {
   });
 
   it.each([
-    [true, typeError],
+    [1, typeError],
     [null, typeError],
     [{}, typeError],
     [Symbol('s'), typeError],
