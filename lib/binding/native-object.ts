@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { closedError } from '../errors.js';
 
 interface Abandoned {
@@ -97,6 +98,16 @@ export abstract class NativeObject {
     this.#parents = this.#parents.map((parent) => (parent === from ? to : parent));
     from.#children.delete(this.#self);
     to.#children.add(this.#self);
+  }
+
+  /** What it is, in short: neither its memory nor the objects that it was made from. */
+  [inspect.custom](_depth: number, options: object): string {
+    const shown = Object.entries(this).filter(
+      ([, value]) =>
+        !(value instanceof NativeObject || ArrayBuffer.isView(value) || typeof value === 'function'),
+    );
+    const state = this.closed ? 'closed' : 'open';
+    return `${this.#kind} ${inspect({ ...Object.fromEntries(shown), state }, options)}`;
   }
 
   /** What must happen before children are closed, at once or by the end of a promise. */

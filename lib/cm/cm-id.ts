@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events';
+import { inspect } from 'node:util';
 import { useBinding } from '../binding/addon.js';
 import type { NativeCmEvent, NativeCmIdInfo } from '../binding/cm.js';
 import { closedError, invalidArgumentType, requireInteger, requireOneOf, requireOptions } from '../errors.js';
@@ -270,5 +271,13 @@ export class CmId extends EventEmitter<CmIdEvents> {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  [inspect.custom](_depth: number, options: object): string {
+    if (this.closed) return `CmId ${inspect({ state: 'closed' }, options)}`;
+    const { localAddress, localPort, remoteAddress, remotePort } = this.info;
+    const device = this.device?.name;
+    const shown = { device, localAddress, localPort, remoteAddress, remotePort, state: 'open' };
+    return `CmId ${inspect(shown, options)}`;
   }
 }

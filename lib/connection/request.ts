@@ -80,9 +80,9 @@ export class ConnectionRequest {
     return this.#request.id.close();
   }
 
-  [inspect.custom](): object {
+  [inspect.custom](_depth: number, options: object): string {
     const { remoteAddress, remotePort, peerToPeer, privateData } = this;
-    return { remoteAddress, remotePort, peerToPeer, privateData };
+    return `ConnectionRequest ${inspect({ remoteAddress, remotePort, peerToPeer, privateData }, options)}`;
   }
 
   #answer(): void {

@@ -159,8 +159,9 @@ export class Server extends EventEmitter<ServerEvents> implements RequestServer 
     return this;
   }
 
-  [inspect.custom](): object {
-    return { listening: this.listening, address: this.address(), connections: this.connections };
+  [inspect.custom](_depth: number, options: object): string {
+    const { listening, connections } = this;
+    return `Server ${inspect({ listening, address: this.address(), connections }, options)}`;
   }
 
   /** @internal */

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { invalidArgumentType, invalidArgumentValue, requireInteger } from '../errors.js';
 
 /**
@@ -63,5 +64,10 @@ export class RemoteMemory {
       throw invalidArgumentValue('json.address', address, 'must be a decimal number');
     }
     return new RemoteMemory(BigInt(address), rkey, length);
+  }
+
+  [inspect.custom](_depth: number, options: object): string {
+    const address = `0x${this.address.toString(16)}`;
+    return `RemoteMemory ${inspect({ address, rkey: this.rkey, length: this.length }, options)}`;
   }
 }

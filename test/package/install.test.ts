@@ -64,7 +64,7 @@ Promise.all([import('node-rdma'), import('node-rdma/cm'), import('node-rdma/verb
   if (names.length < 5 || differing.length > 0 || facade.Device !== verbsEsm.Device || verbs.Device !== esm.Device)
     throw new Error('differ: ' + differing);
   try {
-    facade.connect({ port: 0 });
+    facade.connect({ host: '10.0.0.1', port: 0 });
   } catch (error) {
     console.log(error.code);
   }
@@ -121,7 +121,7 @@ describe('a stranger who installs the package', () => {
 
   test('installs on a machine without rdma-core, and is told at the first use what is missing', async () => {
     const libraries = '/usr/lib/*-linux-gnu/lib{rdmacm,ibverbs}.so*';
-    const first = `import('node-rdma').then(({ connect }) => connect({ port: 1 })).catch(({ code, message }) => console.log(code, message))`;
+    const first = `import('node-rdma').then(({ connect }) => connect({ host: '10.0.0.1', port: 1 })).catch(({ code, message }) => console.log(code, message))`;
     const script = `rm ${libraries} && npm rebuild --foreground-scripts node-rdma && [ ! -e node_modules/node-rdma/build ] && node -e "$1"`;
     const output = await project.run(['npx', 'node-rdma', 'vm', '--', 'bash', '-c', script, 'bash', first]);
     expect(output).toContain('ERR_RDMA_UNAVAILABLE');
