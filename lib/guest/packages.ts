@@ -62,7 +62,7 @@ export async function requireDebian(): Promise<void> {
   throw new GuestFailure(
     `the guest is made of Debian's packages for amd64, and this is ${process.arch === 'x64' ? 'no Debian' : process.arch}. ` +
       'In a container of Debian it runs anywhere that runs amd64 containers:\n' +
-      '  docker run --rm -it -v "$PWD:$PWD" -w "$PWD" node:20-bookworm scripts/vm -- COMMAND',
+      '  docker run --rm -it -v "$PWD:$PWD" -w "$PWD" node:20-bookworm npx node-rdma vm -- COMMAND',
     exitStatus.setUpImpossible,
   );
 }

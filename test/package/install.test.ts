@@ -1,10 +1,26 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { examples } from '../support/documentation.js';
 import { Project, pathWithoutCompiler, versions } from './project.js';
-import { asCommonJs, firstPrograms } from './readme.js';
 
-const { server, client } = firstPrograms('10.77.0.1', 7471);
+const documented = examples('10.77.0.1');
+/** The first program of README.md. */
+const { server = '', program: client } = documented[0]!;
+
+/** The same program for CommonJS, which has no await outside of functions. */
+function asCommonJs(program: string): string {
+  const required = program.replaceAll(/^import (\{.*?\}) from ('.*?');$/gm, 'const $1 = require($2);');
+  return `(async () => {\n${required}})();\n`;
+}
+
+/** Every program of the documentation, as TypeScript. */
+const documentation = Object.fromEntries(
+  documented.flatMap(({ server, program }, number) => [
+    [`documentation/${number}.mts`, program],
+    ...(server === undefined ? [] : [[`documentation/${number}-server.mts`, server]]),
+  ]),
+) as Record<string, string>;
 
 const nodeHeaders = dirname(dirname(process.execPath));
 const loads = `import('node-rdma').then(({ Device }) => console.log(Device.list().length >= 0 && 'loaded'))`;
@@ -46,13 +62,21 @@ const tsconfig = (module: string, moduleResolution: string) =>
     files: ['server.mts', 'client.mts', 'everything.mts'],
   });
 
+const tsconfigOfDocumentation = JSON.stringify({
+  extends: './tsconfig.json',
+  // Examples are JavaScript: their parameters have no types.
+  compilerOptions: { noImplicitAny: false, noEmit: true },
+  files: Object.keys(documentation),
+});
+
 const everything = `
 import * as facade from 'node-rdma';
 import * as cm from 'node-rdma/cm';
+import * as testing from 'node-rdma/testing';
 import * as verbs from 'node-rdma/verbs';
 const same: typeof verbs.Device = facade.Device;
 const connection: facade.Connection | undefined = undefined;
-console.log(same, connection, cm.CmId);
+console.log(same, connection, cm.CmId, testing.useStandIn);
 `;
 
 const identity = `
@@ -87,6 +111,8 @@ describe('a stranger who installs the package', () => {
       'everything.mts': everything,
       'identity.cjs': identity,
       'test/first-program.test.js': vitestTest,
+      ...documentation,
+      'tsconfig.documentation.json': tsconfigOfDocumentation,
       'tsconfig.json': tsconfig('nodenext', 'nodenext'),
       'tsconfig.bundler.json': tsconfig('esnext', 'bundler'),
       'package.json': '{ "private": true, "scripts": { "test": "vitest run" } }',
@@ -110,9 +136,12 @@ describe('a stranger who installs the package', () => {
     expect(await project.run(['npx', 'node-rdma', '--version'])).toMatch(/^\d+\.\d+\.\d+\n$/);
   });
 
-  test.each(['tsconfig.json', 'tsconfig.bundler.json'])('compiles TypeScript with %s', async (config) => {
-    await project.run(['npx', 'tsc', '-p', config]);
-  });
+  test.each(['tsconfig.json', 'tsconfig.bundler.json', 'tsconfig.documentation.json'])(
+    'compiles TypeScript with %s',
+    async (config) => {
+      await project.run(['npx', 'tsc', '-p', config]);
+    },
+  );
 
   test('runs the first program on a siw kernel, with `node-rdma vm -- npm test`', async () => {
     const output = await project.run(['npx', 'node-rdma', 'vm', '--', 'npm', 'test']);
