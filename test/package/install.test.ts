@@ -28,6 +28,7 @@ const loads = `import('node-rdma').then(({ Device }) => console.log(Device.list(
 /** Starts the server, waits until it listens, and runs the client: what a person does in two terminals. */
 const vitestTest = `
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { expect, test } from 'vitest';
 
 const until = async (stream, text) => {
@@ -43,13 +44,15 @@ test.each([
 ])('the first program runs as %s', async (_, server, client) => {
   const start = (file) => spawn(process.execPath, [file], { stdio: ['ignore', 'pipe', 'inherit'] });
   const serving = start(server);
+  const ended = once(serving, 'close');
   try {
     await until(serving.stdout, 'listening');
     expect(await until(start(client).stdout, '\\n')).toBe('HELLO\\n');
   } finally {
     serving.kill();
+    await ended;
   }
-});
+}, 120_000);
 `;
 
 const tsconfig = (module: string, moduleResolution: string) =>
