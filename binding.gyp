@@ -11,6 +11,8 @@
       "native/cm/connection_attributes.cc",
       "native/cm/connection_functions.cc",
       "native/cm/event_channel.cc",
+      "native/job/pmix.cc",
+      "native/job/pmix_library.cc",
       "native/loop/mailbox.cc",
       "native/loop/watcher.cc",
       "native/loop/worker_pool.cc",
@@ -52,7 +54,7 @@
     "cflags": ["-Wall", "-Wextra", "-Wno-unused-parameter", "-fvisibility=hidden"],
     "cflags_cc!": ["-std=gnu++17", "-std=gnu++14"],
     "cflags_cc": ["-std=gnu++20", "-fno-exceptions", "-fvisibility-inlines-hidden"],
-    "libraries": ["-lrdmacm", "-libverbs"],
+    "libraries": ["-lrdmacm", "-libverbs", "-ldl"],
     # Node unloads an addon with the last environment that has it, a worker's for example; the threads of the pool stay.
     "ldflags": ["-Wl,-z,nodelete"]
   },

@@ -14,6 +14,7 @@
 #include "cm/connection_functions.h"
 #include "cm/event_channel.h"
 #include "environment.h"
+#include "job/pmix.h"
 #include "memory/memory_region.h"
 #include "memory/memory_window.h"
 #include "ring/records.h"
@@ -125,6 +126,7 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
   CmId::Export(exports);
   ExportConnectionFunctions(exports);
   ExportAddressInfo(exports);
+  ExportPmix(exports);
   return exports;
 }
 

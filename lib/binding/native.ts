@@ -1,4 +1,5 @@
 import type { NativeCm, NativeCmEvent } from './cm.js';
+import type { NativeJob } from './job.js';
 import type { NativeMemory } from './memory.js';
 import type { NativeVerbs } from './verbs.js';
 
@@ -69,7 +70,7 @@ export interface NativeRings {
 }
 
 /** The addon. Every function checks every argument and throws; none can be made to crash. */
-export interface Native extends NativeCm, NativeMemory, NativeVerbs {
+export interface Native extends NativeCm, NativeJob, NativeMemory, NativeVerbs {
   readonly layout: RecordLayout;
   /** Once per environment, before anything else. */
   initialize(hooks: NativeHooks): NativeRings;

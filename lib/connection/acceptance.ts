@@ -1,7 +1,8 @@
 import type { CmEvent, CmId } from '../cm/index.js';
+import { RdmaError } from '../errors.js';
 import { encodePrivateData, type Header, privateDataLimit } from '../peer-to-peer/header.js';
 import { answerOffer, makeRejection } from '../peer-to-peer/negotiation.js';
-import type { ServerPeerToPeer } from '../peer-to-peer/options.js';
+import { DEFAULT_TIMEOUT, type ServerPeerToPeer } from '../peer-to-peer/options.js';
 import { connectError, type Target } from './connection-error.js';
 import { Endpoint } from './endpoint.js';
 import { PassiveDriver } from './handshake-driver.js';
@@ -34,9 +35,8 @@ export async function accept(
   const { transport } = endpoint;
   const reply = answerOffer(offer, peerToPeer, termsOf(endpoint, settings));
   if ('error' in reply) {
-    id.reject(
-      encodePrivateData(reply.answer, new Uint8Array(0), privateDataLimit(transport, 'reject', true)),
-    );
+    const limit = privateDataLimit(transport, 'reject', true);
+    rejectId(id, encodePrivateData(reply.answer, new Uint8Array(0), limit));
     link.end(reply.error);
     return;
   }
@@ -44,7 +44,12 @@ export async function accept(
   const privateData = encodePrivateData(reply.answer, settings.privateData, limit);
 
   const driver = new PassiveDriver(
-    { requested: offer?.peerToPeer ?? false, agreement: reply.agreement, transport },
+    {
+      requested: offer?.peerToPeer ?? false,
+      agreement: reply.agreement,
+      transport,
+      timeout: Math.max(DEFAULT_TIMEOUT, settings.timeout),
+    },
     link,
   );
   const target: Target = { address: id.info.remoteAddress, port: id.info.remotePort };
@@ -68,7 +73,16 @@ export function reject({ id, offer }: IncomingRequest, privateData: Uint8Array):
   const transport = id.device?.transport === 'iwarp' ? 'iwarp' : 'infiniband';
   const header = offer === null ? null : makeRejection(noTerms);
   const bytes = encodePrivateData(header, privateData, privateDataLimit(transport, 'reject', offer !== null));
-  id.reject(bytes.length === 0 ? undefined : bytes);
+  rejectId(id, bytes);
+}
+
+function rejectId(id: CmId, bytes: Uint8Array): void {
+  try {
+    id.reject(bytes.length === 0 ? undefined : bytes);
+  } catch (error) {
+    // The client has gone meanwhile: it has what it would have been told.
+    if (!(error instanceof RdmaError)) throw error;
+  }
 }
 
 /** What goes with a reject: nothing of it matters. */

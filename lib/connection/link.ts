@@ -65,6 +65,8 @@ export class Link implements SendQueueHost, ReceiveQueueHost, HandshakeHost {
   onEstablished = () => {};
   /** Called when everything is over. */
   onClosed = (_error: Error | undefined, _established: boolean) => {};
+  /** What the user is told for an error that ends the connection. */
+  explain = (error: Error) => error;
   #driver: ActiveDriver | PassiveDriver | undefined;
   #id: CmId | undefined;
   #endpoint: Endpoint | undefined;
@@ -183,9 +185,10 @@ export class Link implements SendQueueHost, ReceiveQueueHost, HandshakeHost {
    * Ends the connection. Without an error readers come to an end and nothing is emitted; `reason` is then for what
    * could not be sent.
    */
-  end(error: Error | undefined, reason?: Error): void {
+  end(cause: Error | undefined, reason?: Error): void {
     if (this.#ended) return;
     this.#ended = true;
+    const error = cause && this.explain(cause);
     clearTimeout(this.#connectTimer);
     clearTimeout(this.#causeTimer);
     this.#signal?.removeEventListener('abort', this.#onAbort);

@@ -50,7 +50,10 @@ export interface ConnectionOptions {
    * stays open.
    */
   protectionDomain?: 'shared' | 'own' | ProtectionDomain | undefined;
-  /** The longest that establishing may take, in milliseconds; default 10,000. Then `ETIMEDOUT`. */
+  /**
+   * The longest that establishing may take, in milliseconds; default 10,000. Then `ETIMEDOUT`. An accepted peer-to-peer
+   * connection has as long for its handshake, at least 10,000.
+   */
   timeout?: number | undefined;
   /** What the peer gets with the request, or with the answer to it. What fits is in `capabilities()`. */
   privateData?: Uint8Array | undefined;
