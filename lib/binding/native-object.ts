@@ -102,12 +102,17 @@ export abstract class NativeObject {
 
   /** What it is, in short: neither its memory nor the objects that it was made from. */
   [inspect.custom](_depth: number, options: object): string {
+    const state = this.closed ? 'closed' : 'open';
+    return `${this.#kind} ${inspect({ ...this.details(), state }, options)}`;
+  }
+
+  /** What tells it from others of its kind. */
+  protected details(): object {
     const shown = Object.entries(this).filter(
       ([, value]) =>
         !(value instanceof NativeObject || ArrayBuffer.isView(value) || typeof value === 'function'),
     );
-    const state = this.closed ? 'closed' : 'open';
-    return `${this.#kind} ${inspect({ ...Object.fromEntries(shown), state }, options)}`;
+    return Object.fromEntries(shown);
   }
 
   /** What must happen before children are closed, at once or by the end of a promise. */

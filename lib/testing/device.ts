@@ -1,14 +1,14 @@
 import { constants } from 'node:os';
-import type { NativeMemory, NativeMemoryRegion } from '../binding/memory.js';
+import type { NativeMemoryRegion } from '../binding/memory.js';
 import type { Native, NativeHooks } from '../binding/native.js';
 import type {
   NativeDeviceAttributes,
   NativeDeviceSummary,
+  NativeExtendedDeviceAttributes,
   NativePortAttributes,
   NativeQueuePair,
   NativeQueuePairAttributes,
   NativeQueuePairOptions,
-  NativeVerbs,
 } from '../binding/verbs.js';
 import type { DataPath } from './data-path.js';
 import { CmEndpoint } from './endpoint.js';
@@ -31,7 +31,36 @@ const pageSize = 4096n;
 class OpenDevice {}
 class StandInCompletionChannel {}
 
-type DeviceFunctions = Omit<NativeVerbs, 'queryGid'> & NativeMemory & Pick<Native, 'objectCounts'>;
+type DeviceFunctions = Pick<
+  Native,
+  | 'objectCounts'
+  | 'listDevices'
+  | 'openDevice'
+  | 'describeDevice'
+  | 'queryDevice'
+  | 'queryDeviceExtended'
+  | 'queryCompletionFields'
+  | 'queryPort'
+  | 'closeDevice'
+  | 'allocatePd'
+  | 'deallocatePd'
+  | 'createCompletionChannel'
+  | 'destroyCompletionChannel'
+  | 'createCompletionQueue'
+  | 'setCompletionQueueWaiting'
+  | 'pollCompletionQueue'
+  | 'destroyCompletionQueue'
+  | 'referenceCompletionQueue'
+  | 'createQueuePair'
+  | 'modifyQueuePair'
+  | 'queuePairInFlight'
+  | 'destroyQueuePair'
+  | 'allocateMemory'
+  | 'allocateMemoryAsync'
+  | 'registerMemory'
+  | 'deregisterMemory'
+  | 'memoryInFlight'
+>;
 
 /** What libibverbs does, for the one device that there is. */
 export class StandInDevice implements DeviceFunctions {
@@ -96,10 +125,25 @@ export class StandInDevice implements DeviceFunctions {
     };
   }
 
+  queryDeviceExtended(): NativeExtendedDeviceAttributes {
+    return {
+      ...{ completionTimestampMask: 0n, coreClock: 0n, deviceCapFlagsExtended: 0n, onDemandPagingCaps: 0n },
+      ...{ maxDeviceMemorySize: 0n, maxTso: 0, maxWorkQueuesReceive: 0, rawPacketCaps: 0 },
+      ...{ maxTagMatchingSrqs: 0, maxCqModerationCount: 0, maxCqModerationPeriod: 0 },
+      ...{ pciAtomicFetchAdd: 0, pciAtomicSwap: 0, pciAtomicCompareSwap: 0 },
+    };
+  }
+
+  queryCompletionFields(): number {
+    return 0;
+  }
+
   queryPort(): NativePortAttributes {
     return {
       ...{ state: 4, maxMtu: 5, activeMtu: 5, gidTableLength: 1, portCapFlags: 0, maxMessageSize: 2 ** 31 },
       ...{ pkeyTableLength: 1, lid: 0, activeWidth: 0, activeSpeed: 0, physicalState: 5, linkLayer: 2 },
+      ...{ badPkeyCounter: 0, qkeyViolationCounter: 0, smLid: 0, lmc: 0, maxVlNumber: 0, smSl: 0 },
+      ...{ subnetTimeout: 0, initTypeReply: 0, flags: 0, portCapFlags2: 0 },
     };
   }
 
@@ -164,11 +208,6 @@ export class StandInDevice implements DeviceFunctions {
     const queuePair = this.#objects.get(StandInQueuePair, qp);
     if (state === queuePairStates.error) this.#data.fail(queuePair);
     else if (state !== undefined) queuePair.state = state;
-  }
-
-  queryQueuePair(qp: number): { state: number; maxRdAtomic: number; maxDestRdAtomic: number } {
-    const { state } = this.#objects.get(StandInQueuePair, qp);
-    return { state, maxRdAtomic: 128, maxDestRdAtomic: 128 };
   }
 
   queuePairInFlight(qp: number): [number, number] {

@@ -35,6 +35,12 @@ export const layout: RecordLayout = {
     vendorError: 20,
     immediate: 24,
     sourceQp: 28,
+    sourceLid: 32,
+    serviceLevel: 34,
+    pathBits: 35,
+    pkeyIndex: 36,
+    timestamp: 40,
+    wallclock: 48,
   },
   control: {
     size: recordSize,

@@ -117,6 +117,10 @@ export class CompletionQueue extends NativeObject {
     return this.#entries;
   }
 
+  protected override details(): object {
+    return { entries: this.#entries };
+  }
+
   /** `cq-err`: the queue has overrun, and completions are lost: `ibv_get_async_event(3)`. */
   get events(): AsyncEvents<CompletionQueueEventName> {
     this.#events ??= asyncEvents(this.#handle);

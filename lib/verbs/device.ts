@@ -36,6 +36,9 @@ export interface PortAttributes
   linkLayer: 'unspecified' | 'infiniband' | 'ethernet';
 }
 
+/** `ibv_query_device(3)`. */
+export type DeviceAttributes = NativeDeviceAttributes;
+
 /** `ibv_query_device_ex(3)`: what `ibv_query_device(3)` does not tell. */
 export type ExtendedDeviceAttributes = NativeExtendedDeviceAttributes;
 

@@ -122,6 +122,11 @@ export class MemoryRegion extends NativeObject {
     this.#access = [...access];
   }
 
+  protected override details(): object {
+    const { lkey, rkey, address, length, access } = this;
+    return { lkey, rkey, address, length, access };
+  }
+
   /** Work requests in flight that use the region; what waits in the submission ring is posted, and counts. */
   get inFlight(): number {
     rings().requests.flush();

@@ -1,7 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Binding, useBinding } from '#lib/binding/addon.js';
 import { rxe, siw } from '../support/devices.js';
-import { handle, i31, integer, type Kind, type Parameter, u8, u16 } from '../support/native/parameter.js';
+import {
+  handle,
+  i31,
+  integer,
+  type Kind,
+  type Parameter,
+  u8,
+  u16,
+  u32,
+} from '../support/native/parameter.js';
 import { verbsParameters } from '../support/native/verbs-parameters.js';
 
 const address: Parameter = { object: { address: { string: '10.77.0.1' }, port: integer(u16) } };
