@@ -7,6 +7,7 @@ import { Device } from '../verbs/device.js';
 import type { ProtectionDomain } from '../verbs/protection-domain.js';
 import { QueuePair, type QueuePairOptions } from '../verbs/queue-pair.js';
 import { fromNativeAttributes, type QueuePairAttributes } from '../verbs/queue-pair-attributes.js';
+import type { QueuePairType } from '../verbs/work-request.js';
 import { type CmEvent, type CmEventName, toCmEvent } from './event.js';
 import { EventChannel, listeners } from './event-channel.js';
 import { type CmIdOptions, checkIdOptions } from './id-options.js';
@@ -164,10 +165,13 @@ export class CmId extends EventEmitter<CmIdEvents> {
 
   /**
    * `rdma_create_qp(3)`: the id must have a device, that is be resolved, or come with a request. Its type is that of the
-   * port space: UD, ready to send, in UDP and IPOIB, and RC in the others.
+   * port space: UD, ready to send, in UDP and IPOIB, and RC in the others. Name it, and the compiler knows it as well.
    */
-  createQueuePair(pd: ProtectionDomain, options: QueuePairOptions): QueuePair {
-    const type = queuePairTypeOf(this.portSpace);
+  createQueuePair<T extends QueuePairType = QueuePairType>(
+    pd: ProtectionDomain,
+    options: QueuePairOptions<T>,
+  ): QueuePair<T> {
+    const type = queuePairTypeOf(this.portSpace) as T;
     return new QueuePair(pd, { type, ...options }, this.#native);
   }
 

@@ -30,12 +30,7 @@ export { type Access, MemoryRegion } from './memory-region.js';
 export { MemoryWindow, type WindowAccess, type WindowBinding } from './memory-window.js';
 export { completionFlags, type Opcode, opcodes, requestFlags } from './opcode.js';
 export { type MemoryOptions, ProtectionDomain } from './protection-domain.js';
-export {
-  type DatagramDestination,
-  QueuePair,
-  type QueuePairOptions,
-  type WorkRequest,
-} from './queue-pair.js';
+export { QueuePair, type QueuePairOptions } from './queue-pair.js';
 export type {
   PathMigrationState,
   PathMtu,
@@ -52,3 +47,4 @@ export { SharedReceiveQueue, type SharedReceiveQueueOptions } from './shared-rec
 export { type CompletionHandler, SlotTable } from './slot-table.js';
 export type { CompletionStatus } from './status.js';
 export { type CompletionResult, type DatagramSource, WorkCompletion } from './work-completion.js';
+export type { DatagramDestination, QueuePairType, WorkRequest } from './work-request.js';

@@ -18,51 +18,19 @@ import {
 } from './queue-pair-attributes.js';
 import { RemoteMemory } from './remote-memory.js';
 import { rings } from './rings.js';
-import { type Sge, toRingSges } from './sge.js';
+import { toRingSges } from './sge.js';
 import { SharedReceiveQueue } from './shared-receive-queue.js';
 import type { CompletionHandler } from './slot-table.js';
 import type { CompletionResult } from './work-completion.js';
+import type { AnyRequest, QueuePairType, WorkRequest } from './work-request.js';
 
-/** `ibv_send_wr` or `ibv_recv_wr`. */
-export interface WorkRequest {
-  opcode: Opcode;
-  /** Default: no data. At most the queue pair's limit; 1 for a Read on siw. */
-  sges?: readonly Sge[];
-  /** For Write, Read and atomics. */
-  remote?: RemoteMemory;
-  /** For what is sent by a UD queue pair. */
-  destination?: DatagramDestination;
-  /** For `bindMemoryWindow`, whose only element is what the window opens. {@link MemoryWindow.bind} fills it in. */
-  binding?: { window: MemoryWindow; access: number; rkey: number };
-  /** 32 bits, for the opcodes with immediate data; the rkey for those that invalidate. */
-  immediate?: number;
-  /** `IBV_SEND_FENCE`: wait for earlier Reads and atomics. */
-  fence?: boolean;
-  /** `IBV_SEND_SOLICITED`. */
-  solicited?: boolean;
-  /** `IBV_SEND_INLINE`: the data is copied when the request is posted. */
-  inline?: boolean;
-  /** Operands of atomics, 64 bits. */
-  compareAdd?: bigint;
-  swap?: bigint;
-}
-
-/** Where a datagram goes. */
-export interface DatagramDestination {
-  addressHandle: AddressHandle;
-  /** The receiver's queue pair number, 24 bits; 0xffffff for a multicast group. */
-  queuePairNumber: number;
-  /** The receiver's Q_Key, 32 bits; with the highest bit set, the sender's own is taken (`ibv_post_send(3)`). */
-  qkey: number;
-}
-
-export interface QueuePairOptions {
+export interface QueuePairOptions<T extends QueuePairType = QueuePairType> {
   sendCompletionQueue: CompletionQueue;
   receiveCompletionQueue: CompletionQueue;
   /** Takes the place of a receive queue: `maxReceiveRequests` and `maxReceiveSges` mean nothing then. */
   sharedReceiveQueue?: SharedReceiveQueue;
   /** Reliable connection, unreliable connection or datagrams; on iWARP `RC` only, else `ENOTSUP`. Default `RC`. */
-  type?: 'RC' | 'UC' | 'UD';
+  type?: T;
   /** Work requests that the send queue holds; default 128. */
   maxSendRequests?: number;
   /** Work requests that the receive queue holds; default 128. */
@@ -82,7 +50,7 @@ function remoteHalves({
   remote,
   destination,
   binding,
-}: WorkRequest): readonly [low: number, high: number, key: number] {
+}: AnyRequest): readonly [low: number, high: number, key: number] {
   if (remote !== undefined) {
     if (!(remote instanceof RemoteMemory))
       throw invalidArgumentType('request.remote', 'a RemoteMemory', remote);
@@ -113,19 +81,19 @@ function remoteHalves({
   return [0, 0, 0];
 }
 
-/** `ibv_qp`. */
-export class QueuePair extends NativeObject {
+/** `ibv_qp`. What can be posted to it depends on its type. */
+export class QueuePair<T extends QueuePairType = QueuePairType> extends NativeObject {
   readonly protectionDomain: ProtectionDomain;
   /** `qp_num`. */
   readonly number: number;
   /** What the device gave: at least what was asked for. */
   readonly limits: Readonly<Omit<NativeQueuePair, 'handle' | 'number'>>;
-  readonly type: 'RC' | 'UC' | 'UD';
+  readonly type: T;
   readonly #handle: number;
   #events: AsyncEvents<QueuePairEventName> | undefined;
 
   /** `ibv_create_qp(3)`, or `rdma_create_qp(3)` where `cmId` names one: use `CmId.createQueuePair` for that. */
-  constructor(pd: ProtectionDomain, options: QueuePairOptions, cmId?: NativeObject) {
+  constructor(pd: ProtectionDomain, options: QueuePairOptions<T>, cmId?: NativeObject) {
     if (!(pd instanceof ProtectionDomain)) throw invalidArgumentType('pd', 'a ProtectionDomain', pd);
     if (options === undefined) throw invalidArgumentType('options', 'an object', options);
     requireOptions('options', options);
@@ -142,7 +110,7 @@ export class QueuePair extends NativeObject {
       throw invalidArgumentType('options.sharedReceiveQueue', 'a SharedReceiveQueue', srq);
     }
     const type = requireOneOf('options.type', options.type ?? 'RC', ['RC', 'UC', 'UD'] as const);
-    const limit = (name: keyof QueuePairOptions, fallback: number, max: number) =>
+    const limit = (name: keyof QueuePairOptions<T>, fallback: number, max: number) =>
       requireInteger(`options.${name}`, options[name] ?? fallback, 0, max);
     const { native } = useBinding();
     const { handle, number, ...limits } = native.createQueuePair({
@@ -161,7 +129,7 @@ export class QueuePair extends NativeObject {
     const parents = [pd, sendCq, receiveCq, cmId, srq].filter((parent) => parent !== undefined);
     super('QueuePair', 0, handle, (qp) => native.destroyQueuePair(qp), parents);
     this.protectionDomain = pd;
-    this.type = type;
+    this.type = type as T;
     this.number = number;
     this.limits = limits;
     this.#handle = handle;
@@ -171,15 +139,16 @@ export class QueuePair extends NativeObject {
    * Adds a request to the submission ring; `handler` gets its one completion, also when the request is refused
    * before the device sees it. The data must stay untouched until then.
    */
-  post(request: WorkRequest, handler: CompletionHandler): void {
+  post(request: WorkRequest<T>, handler: CompletionHandler): void {
     if (typeof request !== 'object' || request === null)
       throw invalidArgumentType('request', 'an object', request);
     const opcode = opcodes[requireOneOf('request.opcode', request.opcode, Object.keys(opcodes) as Opcode[])];
     if (typeof handler?.complete !== 'function') {
       throw invalidArgumentType('handler', 'an object with a function complete', handler);
     }
-    const { immediate = 0, compareAdd, swap } = request;
-    const [first, ...more] = toRingSges(request.sges ?? [], 'request.sges');
+    const parts: AnyRequest = request;
+    const { immediate = 0, compareAdd, swap } = parts;
+    const [first, ...more] = toRingSges(parts.sges ?? [], 'request.sges');
     for (const [name, operand] of Object.entries({ compareAdd, swap })) {
       if (operand !== undefined && typeof operand !== 'bigint') {
         throw invalidArgumentType(`request.${name}`, 'a bigint', operand);
@@ -188,12 +157,12 @@ export class QueuePair extends NativeObject {
     requireInteger('request.immediate', immediate, 0, 0xffff_ffff);
     const flags =
       requestFlags.signaled |
-      (request.fence === true ? requestFlags.fence : 0) |
-      (request.solicited === true ? requestFlags.solicited : 0) |
-      (request.inline === true ? requestFlags.inline : 0);
+      (parts.fence === true ? requestFlags.fence : 0) |
+      (parts.solicited === true ? requestFlags.solicited : 0) |
+      (parts.inline === true ? requestFlags.inline : 0);
     const queuePair = this.handle;
     const { requests, slots } = rings();
-    const [low, high, key] = remoteHalves(request);
+    const [low, high, key] = remoteHalves(parts);
     const slot = slots.acquire(handler);
     requests.submit(
       queuePair,
@@ -215,7 +184,7 @@ export class QueuePair extends NativeObject {
   }
 
   /** As {@link post}, with a promise: rejects with a {@link WorkCompletionError}. */
-  submit(request: WorkRequest): Promise<CompletionResult> {
+  submit(request: WorkRequest<T>): Promise<CompletionResult> {
     const handler = new PromisedCompletion();
     this.post(request, handler);
     return handler.promise;

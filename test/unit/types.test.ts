@@ -85,6 +85,26 @@ const wrong: Record<string, readonly [code: string, message: RegExp]> = {
     `void queuePair.submit({ opcode: 'teleport' });`,
     /'"teleport"' is not assignable/,
   ],
+  'a Read on an unreliable connection': [
+    `const own = new QueuePair(pd, { ...queues, type: 'UC' }); void own.submit({ opcode: 'read', remote });`,
+    /'"read"' is not assignable/,
+  ],
+  'an atomic on an unreliable connection': [
+    `const own = new QueuePair(pd, { ...queues, type: 'UC' }); void own.submit({ opcode: 'fetchAndAdd', remote });`,
+    /'"fetchAndAdd"' is not assignable/,
+  ],
+  'a Write as a datagram': [
+    `const own = new QueuePair(pd, { ...queues, type: 'UD' }); void own.submit({ opcode: 'write', remote });`,
+    /'"write"' is not assignable|not assignable to type '"/,
+  ],
+  'a datagram to nowhere': [
+    `const own = id.createQueuePair(pd, { ...queues, type: 'UD' }); void own.submit({ opcode: 'send' });`,
+    /'destination' is missing|not assignable to type '"receive"'/,
+  ],
+  'a destination where there is a connection': [
+    `const own = new QueuePair(pd, { ...queues, type: 'RC' }); void own.submit({ opcode: 'send', destination: 1 });`,
+    /'destination' does not exist/,
+  ],
   'a number where an atomic takes 64 bits': [
     `void queuePair.submit({ opcode: 'fetchAndAdd', remote, compareAdd: 1 });`,
     /'number' is not assignable to type 'bigint'/,
