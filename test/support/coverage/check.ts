@@ -19,9 +19,9 @@ function isWord(text: string, word: string): boolean {
   return new RegExp(`\\b${word}\\b`).test(text);
 }
 
-/** Whether C++ code calls a function: not in a comment, and not as the name in an error. */
+/** Whether C++ code has a function: not in a comment, and not as the name in an error. */
 function calls(source: string, name: string): boolean {
-  return new RegExp(`(?<!")\\b${name}\\(`).test(source.replace(/\/\/.*/g, ''));
+  return new RegExp(`(?<!")\\b${name}\\b(?!")`).test(source.replace(/\/\/.*/g, ''));
 }
 
 function* checkBound(
