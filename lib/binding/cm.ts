@@ -41,6 +41,7 @@ export interface NativeCmEvent {
   addressVector?: NativeAddressVector;
 }
 
+/** The addresses of both ends of a cm_id; port 0 and `0.0.0.0` until they are known. */
 export interface NativeCmIdInfo {
   localAddress: string;
   localPort: number;

@@ -125,6 +125,7 @@ export interface NativeQueuePairOptions {
   srq: number;
 }
 
+/** What a new queue pair can hold: `ibv_qp_cap`. */
 export interface NativeQueuePair {
   handle: number;
   number: number;

@@ -23,6 +23,7 @@ const eventNames = [
   'timewait-exit',
 ] as const;
 
+/** `rdma_cm_event_type`, in lower case with dashes. */
 export type CmEventName = (typeof eventNames)[number];
 
 /** How datagrams reach a peer, or a multicast group: `struct rdma_ud_param`. */

@@ -5,6 +5,7 @@ import type { NativeId } from './native-id.js';
 import { checkNumericAddress } from './parameters.js';
 import type { PendingCalls } from './pending-calls.js';
 
+/** How a group is joined. */
 export interface MulticastOptions {
   /** Send to the group and receive nothing of it: `RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER`; default false. */
   sendOnly?: boolean;

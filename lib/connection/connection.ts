@@ -13,6 +13,7 @@ import type { Lease } from './receive-queue.js';
 import type { ChannelShare } from './shared-channel.js';
 import { nextNumber, type TraceDetails, type TraceName, trace } from './trace.js';
 
+/** Events of a `Connection`. */
 export interface ConnectionEvents {
   established: [];
   /** Sends flow. */

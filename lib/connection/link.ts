@@ -18,6 +18,7 @@ import { SendQueue, type SendQueueHost } from './send-queue.js';
 import type { ChannelShare } from './shared-channel.js';
 import type { TraceDetails, TraceName } from './trace.js';
 
+/** `'closing'` begins with `close()`, or with what ends the connection; `'closed'` is final. */
 export type ConnectionState = 'connecting' | 'established' | 'closing' | 'closed';
 
 /** The public face of a link, which tells the user. */

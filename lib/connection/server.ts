@@ -21,6 +21,7 @@ import {
 import { ConnectionRequest, type RequestServer } from './request.js';
 import { ChannelShare } from './shared-channel.js';
 
+/** Events of a `Server`. */
 export interface ServerEvents {
   listening: [];
   /** With a listener for it, the program answers all requests; without, they are accepted. */

@@ -9,6 +9,7 @@ import {
 /** The first work request of the active side, by which the passive side may begin to send. */
 export type Rtr = 'read' | 'write' | 'send';
 
+/** Whether the peer is asked to take part in the handshake, and what happens if it does not. */
 export type Negotiate = 'require' | 'prefer' | 'off';
 
 /** The `peerToPeer` option of `connect()`; `true` stands for all the defaults, `false` is the default. */

@@ -10,6 +10,7 @@ import { Objects } from './objects.js';
 import { layout, Records } from './records.js';
 import { StandInWire } from './wire.js';
 
+/** What {@link useStandIn} makes. */
 export interface StandInOptions {
   /** Whose manners it has, as in `Device`: `'iwarp'` (the default) or `'infiniband'`. */
   transport?: 'iwarp' | 'infiniband' | undefined;

@@ -16,6 +16,7 @@ const waitings = ['manual', 'event', 'poll', 'adaptive'] as const;
  */
 export type Waiting = (typeof waitings)[number];
 
+/** How a completion queue is made: `ibv_create_cq(3)`. */
 export interface CompletionQueueOptions {
   /** Least number of entries the queue holds. */
   entries: number;
@@ -71,6 +72,7 @@ function create(
 /** `ibv_cq`. */
 export class CompletionQueue extends NativeObject {
   readonly device: Device;
+  /** Takes every completion, if it was given. */
   readonly onCompletion: ((completion: WorkCompletion) => void) | undefined;
   readonly #ownChannel: CompletionChannel | undefined;
   readonly #handle: number;

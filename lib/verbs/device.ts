@@ -13,6 +13,7 @@ import { capabilitiesOf, type DeviceCapabilities } from './capabilities.js';
 /** `iwarp` (RFC 5040 over TCP), or `infiniband` for InfiniBand and RoCE: what `ibv_transport_type` says. */
 export type Transport = 'iwarp' | 'infiniband' | 'unknown';
 
+/** What is known of a device without opening it. */
 export interface DeviceSummary {
   /** For example `siw0`. */
   name: string;
@@ -23,6 +24,7 @@ export interface DeviceSummary {
   guid: string;
 }
 
+/** `ibv_port_state`, in lower case. */
 export type PortState = 'nop' | 'down' | 'init' | 'armed' | 'active' | 'active-defer' | 'unknown';
 
 /** `ibv_query_port(3)`. */

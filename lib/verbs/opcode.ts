@@ -13,6 +13,7 @@ export const opcodes = {
   receive: 128,
 } as const;
 
+/** The operation of a work request: `ibv_wr_opcode`, or `receive`. */
 export type Opcode = keyof typeof opcodes;
 
 const names = new Map<number, Opcode>(

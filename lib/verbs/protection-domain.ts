@@ -13,6 +13,7 @@ import {
 import { Device } from './device.js';
 import { type Access, accessMask, MemoryRegion } from './memory-region.js';
 
+/** How memory is allocated and registered. */
 export interface MemoryOptions {
   /** What peers may do with it; default: nothing. */
   access?: readonly Access[];

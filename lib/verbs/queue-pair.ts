@@ -24,6 +24,7 @@ import type { CompletionHandler } from './slot-table.js';
 import type { CompletionResult } from './work-completion.js';
 import type { AnyRequest, QueuePairType, WorkRequest } from './work-request.js';
 
+/** How a queue pair is made: `ibv_create_qp(3)`. */
 export interface QueuePairOptions<T extends QueuePairType = QueuePairType> {
   sendCompletionQueue: CompletionQueue;
   receiveCompletionQueue: CompletionQueue;

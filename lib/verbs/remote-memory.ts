@@ -36,6 +36,7 @@ export class RemoteMemory {
     return new RemoteMemory(this.address + BigInt(offset), this.rkey, taken);
   }
 
+  /** {@link RemoteMemory.byteLength} bytes for a message. */
   toBytes(): Uint8Array {
     const bytes = new Uint8Array(RemoteMemory.byteLength);
     const view = new DataView(bytes.buffer);
@@ -45,6 +46,7 @@ export class RemoteMemory {
     return bytes;
   }
 
+  /** Reads what `toBytes()` has written; what follows it is left alone. Throws a RangeError for fewer bytes. */
   static fromBytes(bytes: Uint8Array): RemoteMemory {
     if (!(bytes instanceof Uint8Array)) throw invalidArgumentType('bytes', 'a Uint8Array', bytes);
     requireInteger('bytes.length', bytes.length, RemoteMemory.byteLength, Number.MAX_SAFE_INTEGER);
@@ -52,10 +54,12 @@ export class RemoteMemory {
     return new RemoteMemory(view.getBigUint64(0), view.getUint32(16), Number(view.getBigUint64(8)));
   }
 
+  /** The address as a decimal string: JSON has no numbers of 64 bits. */
   toJSON(): { address: string; rkey: number; length: number } {
     return { address: this.address.toString(), rkey: this.rkey, length: this.length };
   }
 
+  /** Reads what `toJSON()` has made. Throws a TypeError for anything else. */
   static fromJSON(json: { address: string; rkey: number; length: number }): RemoteMemory {
     if (typeof json !== 'object' || json === null) throw invalidArgumentType('json', 'an object', json);
     const { address, rkey, length } = json;

@@ -2,6 +2,7 @@ import type { WorkCompletion } from './work-completion.js';
 
 /** Takes the completion of one work request. Exactly one comes for each that was posted. */
 export interface CompletionHandler {
+  /** Called once, in the callback of the completion queue. */
   complete(completion: WorkCompletion): void;
 }
 
@@ -24,6 +25,7 @@ export class SlotTable {
     return this.#inUse;
   }
 
+  /** Keeps a handler; returns the slot that its request is posted with. */
   acquire(handler: CompletionHandler): number {
     let slot = this.#free;
     if (slot === none) {
@@ -38,6 +40,7 @@ export class SlotTable {
     return slot;
   }
 
+  /** The second half of the `wr_id` for a slot that is in use. */
   generation(slot: number): number {
     return this.#generations[slot]!;
   }

@@ -29,6 +29,7 @@ const statusNames = [
 /** Status of a work request that was refused before it reached the device; `vendorError` is then an errno. */
 export const postFailed = 0xf0;
 
+/** `ibv_wc_status` by name; `POST_FAILED` never reached the device. */
 export type CompletionStatus = (typeof statusNames)[number] | 'POST_FAILED' | 'UNKNOWN';
 
 export function statusName(status: number): CompletionStatus {
