@@ -22,24 +22,57 @@ export class RequestRing {
   readonly #words: Uint32Array;
   readonly #bytes: Uint8Array;
   readonly #control: Uint32Array;
-  readonly #at: Native['layout']['workRequest'];
+  /** Where the fields of a record are: in words, or in bytes for those that are bytes. */
+  readonly #queuePair: number;
+  readonly #opcode: number;
+  readonly #flags: number;
+  readonly #sgeCount: number;
+  readonly #slot: number;
+  readonly #generation: number;
+  readonly #region: number;
+  readonly #length: number;
+  readonly #offset: number;
+  readonly #remoteAddress: number;
+  readonly #rkey: number;
+  readonly #immediate: number;
+  readonly #compareAdd: number;
+  readonly #swap: number;
+  /** Indices in `#control`. */
   readonly #head: number;
   readonly #tail: number;
   readonly #inCallback: number;
+  /** Words of a record. */
+  readonly #size: number;
+  /** A power of two. */
   readonly #capacity: number;
   #scheduled = false;
 
   constructor() {
     const { native, rings } = useBinding();
+    const { workRequest: at, control } = native.layout;
     this.#native = native;
     this.#words = new Uint32Array(rings.requests);
     this.#bytes = new Uint8Array(rings.requests);
     this.#control = new Uint32Array(rings.control);
-    this.#at = native.layout.workRequest;
-    this.#head = native.layout.control.requestHead >> 2;
-    this.#tail = native.layout.control.requestTail >> 2;
-    this.#inCallback = native.layout.control.inCallback >> 2;
-    this.#capacity = rings.requests.byteLength / this.#at.size;
+    this.#queuePair = at.queuePair >> 2;
+    this.#opcode = at.opcode;
+    this.#flags = at.flags;
+    this.#sgeCount = at.sgeCount;
+    this.#slot = at.slot >> 2;
+    this.#generation = at.generation >> 2;
+    this.#region = at.region >> 2;
+    this.#length = at.length >> 2;
+    this.#offset = at.offset >> 2;
+    this.#remoteAddress = at.remoteAddress >> 2;
+    this.#rkey = at.rkey >> 2;
+    this.#immediate = at.immediate >> 2;
+    this.#compareAdd = at.compareAdd >> 2;
+    this.#swap = at.swap >> 2;
+    this.#head = control.requestHead >> 2;
+    this.#tail = control.requestTail >> 2;
+    this.#inCallback = control.inCallback >> 2;
+    this.#size = at.size >> 2;
+    this.#capacity = rings.requests.byteLength / at.size;
   }
 
   /** Most gather elements that one request can have: the ring's limit, the device's is `maxSge`. */
@@ -73,25 +106,25 @@ export class RequestRing {
     if (((control[this.#head]! - control[this.#tail]!) >>> 0) + records > this.#capacity) this.flush();
 
     const head = control[this.#head]!;
-    const at = this.#at;
-    const byte = (head % this.#capacity) * at.size;
+    const base = (head & (this.#capacity - 1)) * this.#size;
     const words = this.#words;
-    words[(byte + at.queuePair) >> 2] = queuePair;
-    this.#bytes[byte + at.opcode] = opcode;
-    this.#bytes[byte + at.flags] = flags;
-    this.#bytes[byte + at.sgeCount] = sges;
-    words[(byte + at.slot) >> 2] = slot;
-    words[(byte + at.generation) >> 2] = generation;
-    words[(byte + at.region) >> 2] = region;
-    words[(byte + at.length) >> 2] = length;
-    words[(byte + at.offset) >> 2] = offset;
-    words[(byte + at.offset + 4) >> 2] = offset / u32;
-    words[(byte + at.remoteAddress) >> 2] = remoteLow;
-    words[(byte + at.remoteAddress + 4) >> 2] = remoteHigh;
-    words[(byte + at.rkey) >> 2] = rkey;
-    words[(byte + at.immediate) >> 2] = immediate;
-    if (compareAdd !== undefined) this.#u64(byte + at.compareAdd, compareAdd);
-    if (swap !== undefined) this.#u64(byte + at.swap, swap);
+    const bytes = this.#bytes;
+    words[base + this.#queuePair] = queuePair;
+    bytes[(base << 2) + this.#opcode] = opcode;
+    bytes[(base << 2) + this.#flags] = flags;
+    bytes[(base << 2) + this.#sgeCount] = sges;
+    words[base + this.#slot] = slot;
+    words[base + this.#generation] = generation;
+    words[base + this.#region] = region;
+    words[base + this.#length] = length;
+    words[base + this.#offset] = offset;
+    words[base + this.#offset + 1] = offset / u32;
+    words[base + this.#remoteAddress] = remoteLow;
+    words[base + this.#remoteAddress + 1] = remoteHigh;
+    words[base + this.#rkey] = rkey;
+    words[base + this.#immediate] = immediate;
+    if (compareAdd !== undefined) this.#u64(base + this.#compareAdd, compareAdd);
+    if (swap !== undefined) this.#u64(base + this.#swap, swap);
     if (records > 1) this.#continue(head + 1, more!);
     control[this.#head] = head + records;
     this.#schedule();
@@ -102,15 +135,14 @@ export class RequestRing {
     this.#native.flush();
   }
 
-  #u64(byte: number, value: bigint): void {
-    this.#words[byte >> 2] = Number(value & 0xffff_ffffn);
-    this.#words[(byte + 4) >> 2] = Number((value >> 32n) & 0xffff_ffffn);
+  #u64(word: number, value: bigint): void {
+    this.#words[word] = Number(value & 0xffff_ffffn);
+    this.#words[word + 1] = Number((value >> 32n) & 0xffff_ffffn);
   }
 
   #continue(head: number, sges: readonly RingSge[]): void {
     sges.forEach((sge, i) => {
-      const byte = (((head + (i >> 2)) >>> 0) % this.#capacity) * this.#at.size + (i & 3) * 16;
-      const word = byte >> 2;
+      const word = ((head + (i >> 2)) & (this.#capacity - 1)) * this.#size + (i & 3) * 4;
       this.#words[word] = sge.region;
       this.#words[word + 1] = sge.length;
       this.#words[word + 2] = sge.offset;

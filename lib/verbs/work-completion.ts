@@ -43,16 +43,37 @@ export interface CompletionResult {
 export class WorkCompletion {
   readonly #words: Uint32Array;
   readonly #bytes: Uint8Array;
+  /** Words of a record, and where its fields are: in words, or in bytes for those that are bytes. */
   readonly #size: number;
-  readonly #at: Record<string, number>;
+  readonly #slot: number;
+  readonly #generation: number;
+  readonly #status: number;
+  readonly #opcode: number;
+  readonly #flags: number;
+  readonly #byteLength: number;
+  readonly #queuePair: number;
+  readonly #vendorError: number;
+  readonly #immediate: number;
+  readonly #sourceQp: number;
+  /** The record that it shows, in words. */
   #base = 0;
 
   constructor() {
     const { native, rings } = useBinding();
+    const at = native.layout.workCompletion;
     this.#words = new Uint32Array(rings.completions);
     this.#bytes = new Uint8Array(rings.completions);
-    this.#at = native.layout.workCompletion;
-    this.#size = native.layout.workCompletion.size;
+    this.#size = at.size >> 2;
+    this.#slot = at.slot >> 2;
+    this.#generation = at.generation >> 2;
+    this.#status = at.status;
+    this.#opcode = at.opcode;
+    this.#flags = at.flags;
+    this.#byteLength = at.byteLength >> 2;
+    this.#queuePair = at.queuePair >> 2;
+    this.#vendorError = at.vendorError >> 2;
+    this.#immediate = at.immediate >> 2;
+    this.#sourceQp = at.sourceQp >> 2;
   }
 
   /** Moves the window to a record of the ring. */
@@ -60,65 +81,65 @@ export class WorkCompletion {
     this.#base = index * this.#size;
   }
 
-  #u32(field: string): number {
-    return this.#words[(this.#base + this.#at[field]!) >> 2]!;
+  #word(field: number): number {
+    return this.#words[this.#base + field]!;
   }
 
-  #u8(field: string): number {
-    return this.#bytes[this.#base + this.#at[field]!]!;
+  #byte(field: number): number {
+    return this.#bytes[(this.#base << 2) + field]!;
   }
 
   /** First half of the `wr_id`: the slot that the request was posted with. */
   get slot(): number {
-    return this.#u32('slot');
+    return this.#word(this.#slot);
   }
 
   /** Second half of the `wr_id`. */
   get generation(): number {
-    return this.#u32('generation');
+    return this.#word(this.#generation);
   }
 
   /** `ibv_wc_status`, 0 for success. */
   get status(): number {
-    return this.#u8('status');
+    return this.#byte(this.#status);
   }
 
   get ok(): boolean {
-    return this.#u8('status') === 0;
+    return this.#byte(this.#status) === 0;
   }
 
   /** The operation that was posted, known also when it failed: a value of {@link opcodes}. */
   get opcode(): number {
-    return this.#u8('opcode');
+    return this.#byte(this.#opcode);
   }
 
   /** Bytes received, for a receive. */
   get byteLength(): number {
-    return this.#u32('byteLength');
+    return this.#word(this.#byteLength);
   }
 
   /** Handle of the queue pair. */
   get queuePair(): number {
-    return this.#u32('queuePair');
+    return this.#word(this.#queuePair);
   }
 
   get vendorError(): number {
-    return this.#u32('vendorError');
+    return this.#word(this.#vendorError);
   }
 
   /** `ibv_wc_flags`. */
   get flags(): number {
-    return this.#u8('flags');
+    return this.#byte(this.#flags);
   }
 
   /** Immediate data in host byte order, or the invalidated rkey: see `flags`. */
   get immediate(): number {
-    return this.#u32('immediate');
+    return this.#word(this.#immediate);
   }
 
   /** The sender's queue pair number, for UD. */
   get sourceQp(): number {
-    return this.#u32('sourceQp');
+    return this.#word(this.#sourceQp);
   }
 
   #u16(field: string): number {
