@@ -55,6 +55,13 @@ export class WorkCompletion {
   readonly #vendorError: number;
   readonly #immediate: number;
   readonly #sourceQp: number;
+  /** In bytes. */
+  readonly #sourceLid: number;
+  readonly #serviceLevel: number;
+  readonly #pathBits: number;
+  readonly #pkeyIndex: number;
+  readonly #timestamp: number;
+  readonly #wallclock: number;
   /** The record that it shows, in words. */
   #base = 0;
 
@@ -74,6 +81,12 @@ export class WorkCompletion {
     this.#vendorError = at.vendorError >> 2;
     this.#immediate = at.immediate >> 2;
     this.#sourceQp = at.sourceQp >> 2;
+    this.#sourceLid = at.sourceLid;
+    this.#serviceLevel = at.serviceLevel;
+    this.#pathBits = at.pathBits;
+    this.#pkeyIndex = at.pkeyIndex;
+    this.#timestamp = at.timestamp >> 2;
+    this.#wallclock = at.wallclock >> 2;
   }
 
   /** Moves the window to a record of the ring. */
@@ -142,34 +155,36 @@ export class WorkCompletion {
     return this.#word(this.#sourceQp);
   }
 
-  #u16(field: string): number {
-    const byte = this.#base + this.#at[field]!;
-    return this.#bytes[byte]! | (this.#bytes[byte + 1]! << 8);
+  #halfWord(field: number): number {
+    return this.#byte(field) | (this.#byte(field + 1) << 8);
   }
 
-  #u64(field: string): bigint {
-    const word = (this.#base + this.#at[field]!) >> 2;
-    return BigInt(this.#words[word]!) | (BigInt(this.#words[word + 1]!) << 32n);
+  #doubleWord(field: number): bigint {
+    return BigInt(this.#word(field)) | (BigInt(this.#word(field + 1)) << 32n);
+  }
+
+  #isGiven(field: number): boolean {
+    return (this.#word(field) | this.#word(field + 1)) !== 0;
   }
 
   /** Of an extended completion queue with that field: when it completed, in the device's own clock; else 0. */
   get timestamp(): bigint {
-    return this.#u64('timestamp');
+    return this.#doubleWord(this.#timestamp);
   }
 
   /** Of an extended completion queue with that field: when it completed, nanoseconds since 1970; else 0. */
   get wallclock(): bigint {
-    return this.#u64('wallclock');
+    return this.#doubleWord(this.#wallclock);
   }
 
   /** Where a datagram came from: meaningful when `flags` has `completionFlags.datagram`. */
   get source(): DatagramSource {
     return {
       queuePairNumber: this.sourceQp,
-      sourceLid: this.#u16('sourceLid'),
-      serviceLevel: this.#u8('serviceLevel'),
-      pathBits: this.#u8('pathBits'),
-      pkeyIndex: this.#u16('pkeyIndex'),
+      sourceLid: this.#halfWord(this.#sourceLid),
+      serviceLevel: this.#byte(this.#serviceLevel),
+      pathBits: this.#byte(this.#pathBits),
+      pkeyIndex: this.#halfWord(this.#pkeyIndex),
       routed: (this.flags & completionFlags.grh) !== 0,
     };
   }
@@ -178,9 +193,8 @@ export class WorkCompletion {
   result(): CompletionResult {
     const result: CompletionResult = { byteLength: this.byteLength };
     if ((this.flags & completionFlags.datagram) !== 0) result.source = this.source;
-    const { timestamp, wallclock } = this;
-    if (timestamp !== 0n) result.timestamp = timestamp;
-    if (wallclock !== 0n) result.wallclock = wallclock;
+    if (this.#isGiven(this.#timestamp)) result.timestamp = this.timestamp;
+    if (this.#isGiven(this.#wallclock)) result.wallclock = this.wallclock;
     if ((this.flags & completionFlags.withImmediate) !== 0) result.immediate = this.immediate;
     if ((this.flags & completionFlags.withInvalidate) !== 0) result.invalidatedRkey = this.immediate;
     return result;
