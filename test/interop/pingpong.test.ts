@@ -1,11 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { Device } from 'node-rdma/verbs';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { createRxePair, type Host, type Network } from '#lib/guest/network.js';
-import { gidIndexOf } from '../support/verbs/by-hand.js';
 
 const example = fileURLToPath(new URL('../../scripts/examples/pingpong.js', import.meta.url));
 const iterations = 200;
@@ -19,20 +18,21 @@ beforeAll(async () => {
 });
 afterAll(() => network.close());
 
-function gidIndex({ device, address }: Host): number {
-  const opened = Device.open(device);
-  try {
-    return gidIndexOf(opened, address);
-  } finally {
-    void opened.close();
-  }
+/** From sysfs: a device that this process had opened could not be removed before its end. */
+function gidIndex({ device, address }: Host): string {
+  const [a, b, c, d] = address.split('.').map((part) => Number(part).toString(16).padStart(2, '0'));
+  const gid = `0000:0000:0000:0000:0000:ffff:${a}${b}:${c}${d}`;
+  const folder = `/sys/class/infiniband/${device}/ports/1/gids`;
+  const index = readdirSync(folder).find((name) => readFileSync(`${folder}/${name}`, 'utf8').trim() === gid);
+  if (index === undefined) throw new Error(`${device} has no GID of ${address}`);
+  return index;
 }
 
 function start(implementation: Implementation, kind: string, host: Host, port: number, server?: string) {
   const program = implementation === 'C' ? [`ibv_${kind}_pingpong`] : [process.execPath, example, kind];
   const [command, ...rest] = host.command([
     ...program,
-    ...['-d', host.device, '-g', String(gidIndex(host)), '-p', String(port)],
+    ...['-d', host.device, '-g', gidIndex(host), '-p', String(port)],
     ...['-n', String(iterations), '-s', String(size), '-r', '100'],
     ...(server === undefined ? [] : [server]),
   ]);
