@@ -47,6 +47,7 @@ export abstract class NativeObject {
   #parents: readonly NativeObject[];
   readonly #children = new Set<WeakRef<NativeObject>>();
   #closed: Promise<void> | undefined;
+  #farewell: (() => void) | undefined;
 
   /**
    * `rank`: among the children of one parent the lower are closed first. `owned`: false for a view that is left to
@@ -93,6 +94,11 @@ export abstract class NativeObject {
     return this.close();
   }
 
+  /** @internal What runs when it is being closed: for one who waits for something that does not come any more. */
+  set farewell(farewell: () => void) {
+    this.#farewell = farewell;
+  }
+
   /** Makes it a child of `to` in place of `from`. */
   protected moveTo(from: NativeObject, to: NativeObject): void {
     this.#parents = this.#parents.map((parent) => (parent === from ? to : parent));
@@ -122,6 +128,7 @@ export abstract class NativeObject {
 
   async #close(): Promise<void> {
     registry.unregister(this);
+    this.#farewell?.();
     const before = this.beforeClose();
     if (before !== undefined) await before;
     const children = [...this.#children].map((child) => child.deref()).filter((child) => child !== undefined);

@@ -172,7 +172,10 @@ export class CmId extends EventEmitter<CmIdEvents> {
     options: QueuePairOptions<T>,
   ): QueuePair<T> {
     const type = queuePairTypeOf(this.portSpace) as T;
-    return new QueuePair(pd, { type, ...options }, this.#native);
+    const queuePair = new QueuePair(pd, { type, ...options }, this.#native);
+    // Without its queue pair the id is in no group, and what it was about to join is left unheard of.
+    queuePair.farewell = () => this.#calls.abandonGroups(closedError('QueuePair'));
+    return queuePair;
   }
 
   /**

@@ -46,4 +46,13 @@ export class PendingCalls {
     for (const { reject } of this.#pending) reject(error);
     this.#pending.clear();
   }
+
+  /** Nor one of a multicast group. */
+  abandonGroups(error: Error): void {
+    for (const pending of this.#pending) {
+      if (pending.group === undefined) continue;
+      this.#pending.delete(pending);
+      pending.reject(error);
+    }
+  }
 }

@@ -82,6 +82,17 @@ describe('on rxe', () => {
     await endpoint.close();
   });
 
+  test('a queue pair is closed while its id joins', async () => {
+    const endpoint = new Endpoint(bound());
+    const joining = endpoint.id.joinMulticast('239.1.2.3');
+    await Promise.all([
+      expect(joining).rejects.toMatchObject({ code: 'ERR_RDMA_CLOSED' }),
+      endpoint.queuePair.close(),
+    ]);
+    await endpoint.id.joinMulticast('239.1.2.3');
+    await endpoint.close();
+  });
+
   test('an id is closed while it joins', async () => {
     const endpoint = new Endpoint(bound());
     const joining = endpoint.id.joinMulticast('239.1.2.3');
