@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { examples } from '../support/documentation.js';
-import { Project, pathWithoutCompiler, versions } from './project.js';
+import { Project, pathWithoutCompiler, tools } from './project.js';
 
 const documented = examples('10.77.0.1');
 /** The first program of README.md. */
@@ -125,8 +125,7 @@ describe('a stranger who installs the package', () => {
 
   test('needs no compiler', async () => {
     const PATH = await pathWithoutCompiler(project);
-    const others = Object.entries(versions).map(([name, version]) => `${name}@${version}`);
-    await project.install(others, { PATH });
+    await project.install(tools, { PATH });
     expect(existsSync(compiledFolder(project))).toBe(false);
     expect(await project.run(['node', '-e', loads], { PATH })).toContain('loaded');
   });

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -8,8 +9,14 @@ import { promisify } from 'node:util';
 const exec = promisify(execFile);
 export const repository = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** Of this repository's package-lock.json: npm has them in its cache. */
-export const versions = { typescript: '6.0.3', vitest: '4.1.12', vite: '8.3.8', '@types/node': '20.19.43' };
+const { devDependencies } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8')) as {
+  devDependencies: Record<string, string>;
+};
+
+/** What a stranger's project has beside the package: in the versions that npm has in its cache. */
+export const tools: readonly string[] = ['typescript', 'vitest', 'vite', '@types/node'].map(
+  (name) => `${name}@${devDependencies[name]}`,
+);
 
 let packed: Promise<string> | undefined;
 
