@@ -37,6 +37,8 @@ function named(part: string): string {
 }
 
 const files = readdirSync(folder).filter((file) => file.startsWith(`${prefix}.`));
+// Node always loses something: silence means that the sanitizers were not there.
+if (files.length === 0) throw new Error('no process has reported anything: were the sanitizers loaded?');
 const found = new Set<string>();
 for (const file of files) {
   const parts = partsOf(readFileSync(join(folder, file), 'utf8'));
