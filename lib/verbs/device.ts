@@ -1,9 +1,9 @@
 import { useBinding } from '../binding/addon.js';
 import { NativeObject } from '../binding/native-object.js';
 import type {
-  NativeDeviceAttributes,
+  NativeDeviceAttributes as DeviceAttributes,
+  NativeExtendedDeviceAttributes as ExtendedDeviceAttributes,
   NativeDeviceSummary,
-  NativeExtendedDeviceAttributes,
   NativePortAttributes,
 } from '../binding/verbs.js';
 import { invalidArgumentType, requireInteger } from '../errors.js';
@@ -37,12 +37,6 @@ export interface PortAttributes
   activeMtu: number;
   linkLayer: 'unspecified' | 'infiniband' | 'ethernet';
 }
-
-/** `ibv_query_device(3)`. */
-export type DeviceAttributes = NativeDeviceAttributes;
-
-/** `ibv_query_device_ex(3)`: what `ibv_query_device(3)` does not tell. */
-export type ExtendedDeviceAttributes = NativeExtendedDeviceAttributes;
 
 const gidTypes = ['infiniband', 'roce-1', 'roce-2'] as const;
 

@@ -1,5 +1,9 @@
 export type { NativeObject } from '../binding/native-object.js';
-export type { NativeQueuePair as QueuePairCapacity } from '../binding/verbs.js';
+export type {
+  NativeDeviceAttributes as DeviceAttributes,
+  NativeExtendedDeviceAttributes as ExtendedDeviceAttributes,
+  NativeQueuePair as QueuePairCapacity,
+} from '../binding/verbs.js';
 export { RdmaError, WorkCompletionError } from '../errors.js';
 export { AddressHandle, grhLength } from './address-handle.js';
 export type { AddressVector } from './address-vector.js';
@@ -18,9 +22,7 @@ export type { CompletionField } from './completion-field.js';
 export { CompletionQueue, type CompletionQueueOptions, type Waiting } from './completion-queue.js';
 export {
   Device,
-  type DeviceAttributes,
   type DeviceSummary,
-  type ExtendedDeviceAttributes,
   type GidEntry,
   type PortAttributes,
   type PortState,

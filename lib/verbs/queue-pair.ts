@@ -212,7 +212,7 @@ export class QueuePair<T extends QueuePairType = QueuePairType> extends NativeOb
 
   /**
    * Takes part in a multicast group, UD only: `ibv_attach_mcast(3)`. `gid`: 16 bytes; `lid`: InfiniBand only. Throws
-   * `ENOTSUP` on iWARP. The network learns of it by {@link CmId} or a subnet manager, not by this.
+   * `ENOTSUP` on iWARP. The network learns of it by `CmId` or a subnet manager, not by this.
    */
   attachMulticast(gid: Uint8Array, lid = 0): void {
     requireInteger('lid', lid, 0, 0xffff);
