@@ -127,7 +127,10 @@ export class MemoryRegion extends NativeObject {
     return { lkey, rkey, address, length, access };
   }
 
-  /** Work requests in flight that use the region; what waits in the submission ring is posted, and counts. */
+  /**
+   * Work requests in flight that use the region, and memory windows bound to it; what waits in the submission ring is
+   * posted, and counts.
+   */
   get inFlight(): number {
     rings().requests.flush();
     return useBinding().native.memoryInFlight(this.handle);
@@ -141,7 +144,7 @@ export class MemoryRegion extends NativeObject {
     return new RemoteMemory(this.address + BigInt(offset), this.rkey, granted);
   }
 
-  /** `ibv_dereg_mr(3)`. Rejects with `EBUSY`, and stays open, while a work request in flight uses the region. */
+  /** `ibv_dereg_mr(3)`. Rejects with `EBUSY`, and stays open, while a work request in flight or a memory window uses the region. */
   override close(): Promise<void> {
     if (!this.closed && this.inFlight > 0) return Promise.reject(systemError(16, 'ibv_dereg_mr'));
     const neighbours = regionsByBuffer.get(this.bytes.buffer) ?? [];

@@ -148,8 +148,8 @@ export class QueuePair<T extends QueuePairType = QueuePairType> extends NativeOb
       throw invalidArgumentType('handler', 'an object with a function complete', handler);
     }
     const parts: AnyRequest = request;
-    const { immediate = 0, compareAdd, swap } = parts;
-    const [first, ...more] = toRingSges(parts.sges ?? [], 'request.sges');
+    const { immediate = 0, compareAdd, swap, sges = [] } = parts;
+    const [first, ...more] = toRingSges(sges, 'request.sges');
     for (const [name, operand] of Object.entries({ compareAdd, swap })) {
       if (operand !== undefined && typeof operand !== 'bigint') {
         throw invalidArgumentType(`request.${name}`, 'a bigint', operand);

@@ -60,7 +60,8 @@ export class SharedReceiveQueue extends NativeObject {
     if (typeof handler?.complete !== 'function') {
       throw invalidArgumentType('handler', 'an object with a function complete', handler);
     }
-    const [first, ...more] = toRingSges(request.sges ?? [], 'request.sges');
+    const { sges = [] } = request;
+    const [first, ...more] = toRingSges(sges, 'request.sges');
     const srq = this.handle;
     const { requests, slots } = rings();
     const slot = slots.acquire(handler);

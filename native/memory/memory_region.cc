@@ -141,7 +141,7 @@ Napi::Value MemoryInFlight(const Napi::CallbackInfo& info) {
   Arguments arguments(info);
   const std::shared_ptr<MemoryRegion> region = arguments.HandleAt<MemoryRegion>(0);
   if (!arguments.ok()) return info.Env().Undefined();
-  return Napi::Number::New(info.Env(), region->in_flight());
+  return Napi::Number::New(info.Env(), region->in_flight() + region->windows());
 }
 
 }  // namespace

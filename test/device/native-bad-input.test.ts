@@ -355,6 +355,9 @@ test('a getter that closes the object which the call is about makes it fail', as
   };
   expect(codeOf('resolveAddress', [objects.CmId, null, destination, 100])).toBe(stale);
   await closingId;
+  await native.destroySharedReceiveQueue(objects.SharedReceiveQueue);
+  native.destroyAddressHandle(objects.AddressHandle);
+  native.deallocateMemoryWindow(objects.MemoryWindow);
   await native.deregisterMemory(objects.MemoryRegion);
   await native.destroyCompletionQueue(objects.CompletionQueue);
   native.destroyCompletionChannel(objects.CompletionChannel);

@@ -93,7 +93,7 @@ test('capabilities say what siw and rxe have', async () => {
     addressHandles: true,
     resizeCompletionQueue: true,
     completionModeration: false,
-    completionFields: ['timestamp', 'wallclock'],
+    completionFields: [],
   });
   for (const { capabilities } of [iwarp, roce]) expect(capabilities.sharedReceiveQueues).toBeGreaterThan(0);
   expect(roce.capabilities.memoryWindows).toBeGreaterThan(0);
