@@ -42,7 +42,8 @@ export class MemoryWindow extends NativeObject {
     const type = requireInteger('options.type', options.type ?? 2, 1, 2) as 1 | 2;
     const { native } = useBinding();
     const { handle, rkey } = native.allocateMemoryWindow(pd.handle, type);
-    super('MemoryWindow', 1, handle, (window) => native.deallocateMemoryWindow(window), [pd]);
+    // Before queue pairs: rxe lets one wait for 50 seconds that a window of type 2 is bound to (rxe_pool.c).
+    super('MemoryWindow', -1, handle, (window) => native.deallocateMemoryWindow(window), [pd]);
     this.protectionDomain = pd;
     this.type = type;
     this.#rkey = rkey;
