@@ -8,7 +8,6 @@
       "native/cm/address_info.cc",
       "native/cm/cm_id.cc",
       "native/cm/cm_id_functions.cc",
-      "native/cm/connection_attributes.cc",
       "native/cm/connection_functions.cc",
       "native/cm/event_channel.cc",
       "native/job/pmix.cc",

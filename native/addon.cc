@@ -110,9 +110,9 @@ Napi::Value ObjectCounts(const Napi::CallbackInfo& info) {
 Napi::Object Init(Napi::Env env, Napi::Object exports) {
   env.SetInstanceData(new Environment(env));
   exports.Set("layout", Layout(env));
-  exports.Set("initialize", Napi::Function::New(env, Initialize, "initialize"));
-  exports.Set("flush", Napi::Function::New(env, Flush, "flush"));
-  exports.Set("objectCounts", Napi::Function::New(env, ObjectCounts, "objectCounts"));
+  ExportFunction(exports, "initialize", Initialize);
+  ExportFunction(exports, "flush", Flush);
+  ExportFunction(exports, "objectCounts", ObjectCounts);
   Device::Export(exports);
   ProtectionDomain::Export(exports);
   MemoryRegion::Export(exports);

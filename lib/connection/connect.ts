@@ -11,14 +11,7 @@ import {
 import { makeOffer, readAnswer } from '../peer-to-peer/negotiation.js';
 import { maxDelay } from './cancellation.js';
 import { Connection } from './connection.js';
-import {
-  addressError,
-  callError,
-  connectError,
-  lostError,
-  rejectionError,
-  type Target,
-} from './connection-error.js';
+import { addressError, connectError, lostError, rejectionError, type Target } from './connection-error.js';
 import { Endpoint } from './endpoint.js';
 import { ActiveDriver } from './handshake-driver.js';
 import type { Link } from './link.js';
@@ -148,7 +141,7 @@ class ActiveSide {
       ...(bytes.length === 0 ? {} : { privateData: bytes }),
     });
     this.#link.connecting(call);
-    call.catch((error: Error) => this.#link.end(callError(error, this.#target)));
+    call.catch((error: Error) => this.#link.end(addressError(error, this.#target)));
   }
 
   #established(event: CmEvent): void {

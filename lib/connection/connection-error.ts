@@ -1,10 +1,11 @@
-import { constants, networkInterfaces } from 'node:os';
+import { constants } from 'node:os';
 import { type CmEvent, eventError } from '../cm/index.js';
 import { RdmaError, systemError } from '../errors.js';
 import { decodePrivateData } from '../peer-to-peer/header.js';
 import { readRejection } from '../peer-to-peer/negotiation.js';
 import type { WorkCompletion } from '../verbs/index.js';
 import { postFailed } from '../verbs/status.js';
+import { interfaceAddresses } from './interface-addresses.js';
 
 const { EADDRINUSE, EBADF, ECONNABORTED, ECONNREFUSED, ECONNRESET, ENOTCONN, ETIMEDOUT } = constants.errno;
 
@@ -76,8 +77,11 @@ export function connectError(event: CmEvent, { address, port }: Target): RdmaErr
   );
 }
 
-/** An error of resolving or binding that does not tell yet what the address was. */
-export function addressError(error: unknown, { address, port }: Target): unknown {
+/**
+ * An error of resolving, binding or connecting that does not tell yet what the address was. `rdma_connect()` fails itself
+ * on siw, where it makes the TCP connection, and so has its errors.
+ */
+export function addressError<E>(error: E, { address, port }: Target): E | RdmaError {
   if (!(error instanceof RdmaError) || error.errno === undefined || error.address !== undefined) return error;
   return systemError(error.errno, error.syscall!, { address, port, cause: error });
 }
@@ -88,17 +92,12 @@ const wildcards = ['0.0.0.0', '::'];
  * The kernel says EADDRNOTAVAIL also of a port that is in use, if either of the two listeners is on all addresses
  * (`cma_check_port()`): then the address itself is there.
  */
-export function inUseError(error: unknown, { address, port }: Target): RdmaError | undefined {
-  if (!(error instanceof RdmaError) || error.code !== 'EADDRNOTAVAIL' || port === 0) return undefined;
-  const own = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
-  if (!wildcards.includes(address) && !own.some((each) => each.address === address)) return undefined;
+export function bindError(error: unknown, { address, port }: Target): unknown {
+  const named = addressError(error, { address, port });
+  if (!(error instanceof RdmaError) || error.code !== 'EADDRNOTAVAIL' || port === 0) return named;
+  const own = interfaceAddresses().some((each) => each.address === address);
+  if (!own && !wildcards.includes(address)) return named;
   return systemError(EADDRINUSE, error.syscall!, { address, port, cause: error });
-}
-
-/** The error of an `rdma_connect()` that failed itself: on siw it makes the TCP connection, and so has its errors. */
-export function callError(error: Error, { address, port }: Target): Error {
-  if (!(error instanceof RdmaError) || error.errno === undefined) return error;
-  return systemError(error.errno, 'rdma_connect', { address, port, cause: error });
 }
 
 /** The error of a connection that the peer, or the network, has ended. */

@@ -218,6 +218,7 @@ function requireObject<T extends object>(value: T | undefined): T {
 
 /** Checks the options that `accept()` of a request takes. */
 export function requireConnectionOptions(options: ConnectionOptions): void {
+  requireOptions('options', options);
   requireKnown('options', options, connectionOptions);
 }
 

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { invalidArgumentType, RdmaError, requireOptions } from '../errors.js';
+import { invalidArgumentType, RdmaError } from '../errors.js';
 import type { IncomingRequest } from './acceptance.js';
 import { reject } from './acceptance.js';
 import type { Connection } from './connection.js';
@@ -50,7 +50,6 @@ export class ConnectionRequest {
    * @throws `ERR_RDMA_REQUEST_ANSWERED` the second time, and for invalid options
    */
   accept(options: ConnectionOptions = {}): Connection {
-    requireOptions('options', options);
     requireConnectionOptions(options);
     this.#requireOpen();
     const connection = this.#server.acceptRequest(this.#request, options);

@@ -8,7 +8,7 @@ import { closedError, invalidArgumentType, RdmaError } from '../errors.js';
 import { decodePrivateData } from '../peer-to-peer/header.js';
 import { accept, type IncomingRequest, reject } from './acceptance.js';
 import { Connection } from './connection.js';
-import { addressError, inUseError } from './connection-error.js';
+import { bindError } from './connection-error.js';
 import {
   type ConnectionOptions,
   type ListenOptions,
@@ -199,7 +199,7 @@ export class Server extends EventEmitter<ServerEvents> implements RequestServer 
       id.listen(backlog);
     } catch (error) {
       void id.close().finally(() => share.release());
-      throw inUseError(error, { address, port }) ?? addressError(error, { address, port });
+      throw bindError(error, { address, port });
     }
     if (!this.#referenced) share.unref();
     this.#listener = { id, share };

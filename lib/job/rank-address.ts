@@ -1,5 +1,5 @@
 import { BlockList, isIP } from 'node:net';
-import { networkInterfaces } from 'node:os';
+import { interfaceAddresses } from '../connection/interface-addresses.js';
 
 /** Where a rank listens. */
 export interface RankAddress {
@@ -16,9 +16,8 @@ export interface RankCard {
 
 /** Addresses of this host that another one could reach; whether RDMA does is for the caller to find out. */
 export function localAddresses(): string[] {
-  const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
   // A link-local address means nothing to another host.
-  return all
+  return interfaceAddresses()
     .filter(
       ({ internal, family, address }) => !internal && !(family === 'IPv6' && /^fe[89ab]/i.test(address)),
     )
@@ -45,7 +44,7 @@ export function decodeCard(bytes: Uint8Array): RankCard {
 /** The addresses in the order to try them in: those first that are on a network of this host's. */
 export function byReach(addresses: readonly RankAddress[]): RankAddress[] {
   const near = new BlockList();
-  for (const { cidr } of Object.values(networkInterfaces()).flatMap((each) => each ?? [])) {
+  for (const { cidr } of interfaceAddresses()) {
     const [network, prefix] = cidr?.split('/') ?? [];
     if (network !== undefined && prefix !== undefined) {
       near.addSubnet(network, Number(prefix), isIP(network) === 6 ? 'ipv6' : 'ipv4');

@@ -20,7 +20,7 @@ import { RemoteMemory } from './remote-memory.js';
 import { rings } from './rings.js';
 import { toRingSges } from './sge.js';
 import { SharedReceiveQueue } from './shared-receive-queue.js';
-import type { CompletionHandler } from './slot-table.js';
+import { type CompletionHandler, requireHandler } from './slot-table.js';
 import type { CompletionResult } from './work-completion.js';
 import type { AnyRequest, QueuePairType, WorkRequest } from './work-request.js';
 
@@ -144,9 +144,7 @@ export class QueuePair<T extends QueuePairType = QueuePairType> extends NativeOb
     if (typeof request !== 'object' || request === null)
       throw invalidArgumentType('request', 'an object', request);
     const opcode = opcodes[requireOneOf('request.opcode', request.opcode, Object.keys(opcodes) as Opcode[])];
-    if (typeof handler?.complete !== 'function') {
-      throw invalidArgumentType('handler', 'an object with a function complete', handler);
-    }
+    requireHandler(handler);
     const parts: AnyRequest = request;
     const { immediate = 0, compareAdd, swap, sges = [] } = parts;
     const [first, ...more] = toRingSges(sges, 'request.sges');

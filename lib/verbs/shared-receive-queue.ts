@@ -7,7 +7,7 @@ import { PromisedCompletion } from './promised-completion.js';
 import { ProtectionDomain } from './protection-domain.js';
 import { rings } from './rings.js';
 import { type Sge, toRingSges } from './sge.js';
-import type { CompletionHandler } from './slot-table.js';
+import { type CompletionHandler, requireHandler } from './slot-table.js';
 import type { CompletionResult } from './work-completion.js';
 
 export interface SharedReceiveQueueOptions {
@@ -57,9 +57,7 @@ export class SharedReceiveQueue extends NativeObject {
   post(request: { sges?: readonly Sge[] }, handler: CompletionHandler): void {
     if (typeof request !== 'object' || request === null)
       throw invalidArgumentType('request', 'an object', request);
-    if (typeof handler?.complete !== 'function') {
-      throw invalidArgumentType('handler', 'an object with a function complete', handler);
-    }
+    requireHandler(handler);
     const { sges = [] } = request;
     const [first, ...more] = toRingSges(sges, 'request.sges');
     const srq = this.handle;

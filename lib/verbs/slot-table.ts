@@ -1,9 +1,15 @@
+import { invalidArgumentType } from '../errors.js';
 import type { WorkCompletion } from './work-completion.js';
 
 /** Takes the completion of one work request. Exactly one comes for each that was posted. */
 export interface CompletionHandler {
   /** Called once, in the callback of the completion queue. */
   complete(completion: WorkCompletion): void;
+}
+
+export function requireHandler(handler: CompletionHandler): void {
+  if (typeof handler?.complete === 'function') return;
+  throw invalidArgumentType('handler', 'an object with a function complete', handler);
 }
 
 /** The end of the free list. */

@@ -148,8 +148,6 @@ Napi::Value GetAddressInfo(const Napi::CallbackInfo& info) {
 
 }  // namespace
 
-void ExportAddressInfo(Napi::Object exports) {
-  exports.Set("getAddressInfo", Napi::Function::New(exports.Env(), GetAddressInfo, "getAddressInfo"));
-}
+void ExportAddressInfo(Napi::Object exports) { ExportFunction(exports, "getAddressInfo", GetAddressInfo); }
 
 }  // namespace node_rdma

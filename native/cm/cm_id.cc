@@ -6,16 +6,10 @@
 #include <utility>
 
 #include "environment.h"
+#include "support/result.h"
 #include "verbs/queue_pair.h"
 
 namespace node_rdma {
-
-namespace {
-
-// librdmacm returns -1 and sets errno; some paths return a negative or positive errno themselves.
-int ErrnoOf(int result) { return result == 0 ? 0 : result == -1 ? errno : std::abs(result); }
-
-}  // namespace
 
 CmId::CmId(Environment* environment, std::shared_ptr<EventChannel> channel, rdma_cm_id* id, Role role)
     : Object(kKind), environment_(environment), channel_(std::move(channel)), id_(id), role_(role) {}

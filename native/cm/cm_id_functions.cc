@@ -42,10 +42,6 @@ bool ReadAddress(Arguments& arguments, size_t index, const char* name, sockaddr_
   return CheckAddress(arguments, text, port, address);
 }
 
-Napi::Value Finish(Arguments& arguments, int error, const char* syscall) {
-  return error == 0 ? arguments.env().Undefined() : arguments.Fail(error, syscall);
-}
-
 Napi::Value BindAddress(const Napi::CallbackInfo& info) {
   Arguments arguments(info);
   const std::string text = arguments.String(1, "address");
@@ -53,7 +49,7 @@ Napi::Value BindAddress(const Napi::CallbackInfo& info) {
   const std::shared_ptr<CmId> id = arguments.HandleAt<CmId>(0);
   sockaddr_storage address;
   if (!CheckAddress(arguments, text, port, &address)) return info.Env().Undefined();
-  return Finish(arguments, id->Bind(address), "rdma_bind_addr");
+  return arguments.Finish(id->Bind(address), "rdma_bind_addr");
 }
 
 Napi::Value ResolveAddress(const Napi::CallbackInfo& info) {
@@ -68,7 +64,7 @@ Napi::Value ResolveAddress(const Napi::CallbackInfo& info) {
   if (!arguments.ok()) return info.Env().Undefined();
   const int error =
       id->ResolveAddress(any_source ? nullptr : &source, &destination, static_cast<int>(timeout));
-  return Finish(arguments, error, "rdma_resolve_addr");
+  return arguments.Finish(error, "rdma_resolve_addr");
 }
 
 Napi::Value ResolveRoute(const Napi::CallbackInfo& info) {
@@ -76,7 +72,7 @@ Napi::Value ResolveRoute(const Napi::CallbackInfo& info) {
   const uint32_t timeout = arguments.U32(1, "timeout", 0, INT32_MAX);
   const std::shared_ptr<CmId> id = arguments.HandleAt<CmId>(0);
   if (!arguments.ok()) return info.Env().Undefined();
-  return Finish(arguments, id->ResolveRoute(static_cast<int>(timeout)), "rdma_resolve_route");
+  return arguments.Finish(id->ResolveRoute(static_cast<int>(timeout)), "rdma_resolve_route");
 }
 
 Napi::Value Listen(const Napi::CallbackInfo& info) {
@@ -84,7 +80,7 @@ Napi::Value Listen(const Napi::CallbackInfo& info) {
   const uint32_t backlog = arguments.U32(1, "backlog", 0, INT32_MAX);
   const std::shared_ptr<CmId> id = arguments.HandleAt<CmId>(0);
   if (!arguments.ok()) return info.Env().Undefined();
-  return Finish(arguments, id->Listen(static_cast<int>(backlog)), "rdma_listen");
+  return arguments.Finish(id->Listen(static_cast<int>(backlog)), "rdma_listen");
 }
 
 Napi::Value SetIdOption(const Napi::CallbackInfo& info) {
@@ -98,7 +94,7 @@ Napi::Value SetIdOption(const Napi::CallbackInfo& info) {
   const int flag = value != 0 ? 1 : 0;
   const int error = switched ? id->SetOption(RDMA_OPTION_ID, static_cast<int>(option), &flag, sizeof flag)
                              : id->SetOption(RDMA_OPTION_ID, static_cast<int>(option), &byte, sizeof byte);
-  return Finish(arguments, error, "rdma_set_option");
+  return arguments.Finish(error, "rdma_set_option");
 }
 
 Napi::Value MigrateId(const Napi::CallbackInfo& info) {
@@ -106,7 +102,7 @@ Napi::Value MigrateId(const Napi::CallbackInfo& info) {
   const std::shared_ptr<CmId> id = arguments.HandleAt<CmId>(0);
   const std::shared_ptr<EventChannel> channel = arguments.HandleAt<EventChannel>(1);
   if (!arguments.ok()) return info.Env().Undefined();
-  return Finish(arguments, id->Migrate(channel), "rdma_migrate_id");
+  return arguments.Finish(id->Migrate(channel), "rdma_migrate_id");
 }
 
 Napi::Value DestroyId(const Napi::CallbackInfo& info) {
@@ -163,18 +159,17 @@ Napi::Value GetDevices(const Napi::CallbackInfo& info) {
 }  // namespace
 
 void CmId::Export(Napi::Object exports) {
-  Napi::Env env = exports.Env();
-  exports.Set("createId", Napi::Function::New(env, CreateId, "createId"));
-  exports.Set("bindAddress", Napi::Function::New(env, BindAddress, "bindAddress"));
-  exports.Set("resolveAddress", Napi::Function::New(env, node_rdma::ResolveAddress, "resolveAddress"));
-  exports.Set("resolveRoute", Napi::Function::New(env, node_rdma::ResolveRoute, "resolveRoute"));
-  exports.Set("listen", Napi::Function::New(env, node_rdma::Listen, "listen"));
-  exports.Set("setIdOption", Napi::Function::New(env, SetIdOption, "setIdOption"));
-  exports.Set("migrateId", Napi::Function::New(env, MigrateId, "migrateId"));
-  exports.Set("getDevices", Napi::Function::New(env, GetDevices, "getDevices"));
-  exports.Set("destroyId", Napi::Function::New(env, DestroyId, "destroyId"));
-  exports.Set("describeId", Napi::Function::New(env, DescribeId, "describeId"));
-  exports.Set("deviceOfId", Napi::Function::New(env, DeviceOfId, "deviceOfId"));
+  ExportFunction(exports, "createId", CreateId);
+  ExportFunction(exports, "bindAddress", BindAddress);
+  ExportFunction(exports, "resolveAddress", node_rdma::ResolveAddress);
+  ExportFunction(exports, "resolveRoute", node_rdma::ResolveRoute);
+  ExportFunction(exports, "listen", node_rdma::Listen);
+  ExportFunction(exports, "setIdOption", SetIdOption);
+  ExportFunction(exports, "migrateId", MigrateId);
+  ExportFunction(exports, "getDevices", GetDevices);
+  ExportFunction(exports, "destroyId", DestroyId);
+  ExportFunction(exports, "describeId", DescribeId);
+  ExportFunction(exports, "deviceOfId", DeviceOfId);
 }
 
 }  // namespace node_rdma

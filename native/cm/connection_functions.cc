@@ -5,20 +5,16 @@
 
 #include "cm/address.h"
 #include "cm/cm_id.h"
-#include "cm/connection_attributes.h"
 #include "environment.h"
 #include "support/arguments.h"
 #include "verbs/queue_pair.h"
+#include "verbs/queue_pair_attributes.h"
 
 namespace node_rdma {
 
 namespace {
 
 constexpr uint32_t kMaxPrivateData = 255;
-
-Napi::Value Finish(Arguments& arguments, int error, const char* syscall) {
-  return error == 0 ? arguments.env().Undefined() : arguments.Fail(error, syscall);
-}
 
 void Settle(Environment* environment, const Napi::Promise::Deferred& deferred, int error,
             const char* syscall) {
@@ -61,8 +57,7 @@ std::shared_ptr<QueuePair> TakeOwn(Arguments& arguments, uint32_t handle, rdma_c
 
 // siw keeps the length in a byte and adds four bytes of its own: more wraps.
 bool FitsDevice(const CmId& id, const std::vector<uint8_t>& private_data) {
-  return id.id()->verbs == nullptr || id.id()->verbs->device->transport_type != IBV_TRANSPORT_IWARP ||
-         private_data.size() <= 251;
+  return !id.iwarp() || private_data.size() <= 251;
 }
 
 Napi::Value Connect(const Napi::CallbackInfo& info) {
@@ -94,7 +89,7 @@ Napi::Value Accept(const Napi::CallbackInfo& info) {
   if (!FitsDevice(*id, private_data)) return arguments.Fail(EMSGSIZE, "rdma_accept");
   parameters.private_data = private_data.empty() ? nullptr : private_data.data();
   parameters.private_data_len = static_cast<uint8_t>(private_data.size());
-  return Finish(arguments, id->Accept(&parameters, own), "rdma_accept");
+  return arguments.Finish(id->Accept(&parameters, own), "rdma_accept");
 }
 
 Napi::Value Reject(const Napi::CallbackInfo& info) {
@@ -105,21 +100,21 @@ Napi::Value Reject(const Napi::CallbackInfo& info) {
   if (private_data.size() > kMaxPrivateData || !FitsDevice(*id, private_data)) {
     return arguments.Fail(EMSGSIZE, "rdma_reject");
   }
-  return Finish(arguments, id->Reject(private_data), "rdma_reject");
+  return arguments.Finish(id->Reject(private_data), "rdma_reject");
 }
 
 Napi::Value Disconnect(const Napi::CallbackInfo& info) {
   Arguments arguments(info);
   const std::shared_ptr<CmId> id = arguments.HandleAt<CmId>(0);
   if (!arguments.ok()) return info.Env().Undefined();
-  return Finish(arguments, id->Disconnect(), "rdma_disconnect");
+  return arguments.Finish(id->Disconnect(), "rdma_disconnect");
 }
 
 Napi::Value Establish(const Napi::CallbackInfo& info) {
   Arguments arguments(info);
   const std::shared_ptr<CmId> id = arguments.HandleAt<CmId>(0);
   if (!arguments.ok()) return info.Env().Undefined();
-  return Finish(arguments, id->Establish(), "rdma_establish");
+  return arguments.Finish(id->Establish(), "rdma_establish");
 }
 
 Napi::Value Notify(const Napi::CallbackInfo& info) {
@@ -127,7 +122,7 @@ Napi::Value Notify(const Napi::CallbackInfo& info) {
   const uint32_t event = arguments.U32(1, "event", 0, UINT8_MAX);
   const std::shared_ptr<CmId> id = arguments.HandleAt<CmId>(0);
   if (!arguments.ok()) return info.Env().Undefined();
-  return Finish(arguments, id->Notify(static_cast<ibv_event_type>(event)), "rdma_notify");
+  return arguments.Finish(id->Notify(static_cast<ibv_event_type>(event)), "rdma_notify");
 }
 
 Napi::Value InitialAttributes(const Napi::CallbackInfo& info) {
@@ -140,7 +135,7 @@ Napi::Value InitialAttributes(const Napi::CallbackInfo& info) {
   int mask = 0;
   const int error = id->InitialAttributes(&attributes, &mask);
   if (error != 0) return arguments.Fail(error, "rdma_init_qp_attr");
-  return QueuePairAttributes(info.Env(), attributes, mask);
+  return DescribeQueuePairAttributes(info.Env(), attributes, mask);
 }
 
 Napi::Value JoinMulticast(const Napi::CallbackInfo& info) {
@@ -152,7 +147,7 @@ Napi::Value JoinMulticast(const Napi::CallbackInfo& info) {
   if (!arguments.ok()) return info.Env().Undefined();
   sockaddr_storage address;
   if (!ParseAddress(text, 0, &address)) return arguments.Fail(EINVAL, "getaddrinfo");
-  return Finish(arguments, id->JoinGroup(group, address, send_only), "rdma_join_multicast_ex");
+  return arguments.Finish(id->JoinGroup(group, address, send_only), "rdma_join_multicast_ex");
 }
 
 Napi::Value LeaveMulticast(const Napi::CallbackInfo& info) {
@@ -171,16 +166,15 @@ Napi::Value LeaveMulticast(const Napi::CallbackInfo& info) {
 }  // namespace
 
 void ExportConnectionFunctions(Napi::Object exports) {
-  Napi::Env env = exports.Env();
-  exports.Set("connect", Napi::Function::New(env, Connect, "connect"));
-  exports.Set("accept", Napi::Function::New(env, Accept, "accept"));
-  exports.Set("reject", Napi::Function::New(env, Reject, "reject"));
-  exports.Set("establish", Napi::Function::New(env, Establish, "establish"));
-  exports.Set("notify", Napi::Function::New(env, Notify, "notify"));
-  exports.Set("disconnect", Napi::Function::New(env, Disconnect, "disconnect"));
-  exports.Set("initialAttributes", Napi::Function::New(env, InitialAttributes, "initialAttributes"));
-  exports.Set("joinMulticast", Napi::Function::New(env, JoinMulticast, "joinMulticast"));
-  exports.Set("leaveMulticast", Napi::Function::New(env, LeaveMulticast, "leaveMulticast"));
+  ExportFunction(exports, "connect", Connect);
+  ExportFunction(exports, "accept", Accept);
+  ExportFunction(exports, "reject", Reject);
+  ExportFunction(exports, "establish", Establish);
+  ExportFunction(exports, "notify", Notify);
+  ExportFunction(exports, "disconnect", Disconnect);
+  ExportFunction(exports, "initialAttributes", InitialAttributes);
+  ExportFunction(exports, "joinMulticast", JoinMulticast);
+  ExportFunction(exports, "leaveMulticast", LeaveMulticast);
 }
 
 }  // namespace node_rdma

@@ -8,6 +8,7 @@
 #include "cm/cm_id.h"
 #include "environment.h"
 #include "support/arguments.h"
+#include "support/result.h"
 #include "verbs/address_vector.h"
 
 namespace node_rdma {
@@ -152,20 +153,20 @@ void EventChannel::Emit(const Event& event, uint32_t id) {
   Napi::Uint8Array data = Napi::Uint8Array::New(env, event.private_data.size());
   if (!event.private_data.empty())
     std::memcpy(data.Data(), event.private_data.data(), event.private_data.size());
-  const std::pair<const char*, double> numbers[] = {
-      {"type", event.type},
-      {"id", id},
-      {"listener", event.request == nullptr ? 0 : event.listener},
-      {"status", event.status},
-      {"responderResources", event.parameters.responder_resources},
-      {"initiatorDepth", event.parameters.initiator_depth},
-      {"flowControl", event.parameters.flow_control},
-      {"retryCount", event.parameters.retry_count},
-      {"rnrRetryCount", event.parameters.rnr_retry_count},
-      {"qpNumber", event.datagram.has_value() ? event.datagram->qp_num : event.parameters.qp_num},
-      {"group", event.group},
-  };
-  for (const auto& [name, value] : numbers) result.Set(name, value);
+  SetNumbers(result,
+             {
+                 {"type", event.type},
+                 {"id", id},
+                 {"listener", event.request == nullptr ? 0 : event.listener},
+                 {"status", event.status},
+                 {"responderResources", event.parameters.responder_resources},
+                 {"initiatorDepth", event.parameters.initiator_depth},
+                 {"flowControl", event.parameters.flow_control},
+                 {"retryCount", event.parameters.retry_count},
+                 {"rnrRetryCount", event.parameters.rnr_retry_count},
+                 {"qpNumber", event.datagram.has_value() ? event.datagram->qp_num : event.parameters.qp_num},
+                 {"group", event.group},
+             });
   if (event.datagram.has_value()) {
     result.Set("qkey", event.datagram->qkey);
     result.Set("addressVector", DescribeAddressVector(env, event.datagram->ah_attr));
@@ -176,11 +177,9 @@ void EventChannel::Emit(const Event& event, uint32_t id) {
 }
 
 void EventChannel::Export(Napi::Object exports) {
-  Napi::Env env = exports.Env();
-  exports.Set("createEventChannel", Napi::Function::New(env, CreateEventChannel, "createEventChannel"));
-  exports.Set("destroyEventChannel", Napi::Function::New(env, DestroyEventChannel, "destroyEventChannel"));
-  exports.Set("referenceEventChannel",
-              Napi::Function::New(env, ReferenceEventChannel, "referenceEventChannel"));
+  ExportFunction(exports, "createEventChannel", CreateEventChannel);
+  ExportFunction(exports, "destroyEventChannel", DestroyEventChannel);
+  ExportFunction(exports, "referenceEventChannel", ReferenceEventChannel);
 }
 
 }  // namespace node_rdma

@@ -147,15 +147,14 @@ Napi::Value FinalizeSync(const Napi::CallbackInfo& info) {
 }  // namespace
 
 void ExportPmix(Napi::Object exports) {
-  Napi::Env env = exports.Env();
-  exports.Set("pmixLoad", Napi::Function::New(env, Load, "pmixLoad"));
-  exports.Set("pmixInitialize", Napi::Function::New(env, Initialize, "pmixInitialize"));
-  exports.Set("pmixPut", Napi::Function::New(env, Put, "pmixPut"));
-  exports.Set("pmixGet", Napi::Function::New(env, Get, "pmixGet"));
-  exports.Set("pmixFence", Napi::Function::New(env, Fence, "pmixFence"));
-  exports.Set("pmixAbort", Napi::Function::New(env, Abort, "pmixAbort"));
-  exports.Set("pmixFinalize", Napi::Function::New(env, Finalize, "pmixFinalize"));
-  exports.Set("pmixFinalizeSync", Napi::Function::New(env, FinalizeSync, "pmixFinalizeSync"));
+  ExportFunction(exports, "pmixLoad", Load);
+  ExportFunction(exports, "pmixInitialize", Initialize);
+  ExportFunction(exports, "pmixPut", Put);
+  ExportFunction(exports, "pmixGet", Get);
+  ExportFunction(exports, "pmixFence", Fence);
+  ExportFunction(exports, "pmixAbort", Abort);
+  ExportFunction(exports, "pmixFinalize", Finalize);
+  ExportFunction(exports, "pmixFinalizeSync", FinalizeSync);
 }
 
 }  // namespace node_rdma

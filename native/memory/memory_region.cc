@@ -198,13 +198,12 @@ Napi::Value MemoryRegion::Describe(Environment* environment, const std::shared_p
 }
 
 void MemoryRegion::Export(Napi::Object exports) {
-  Napi::Env env = exports.Env();
-  exports.Set("allocateMemory", Napi::Function::New(env, AllocateMemory, "allocateMemory"));
-  exports.Set("allocateMemoryAsync", Napi::Function::New(env, AllocateMemoryAsync, "allocateMemoryAsync"));
-  exports.Set("registerMemory", Napi::Function::New(env, RegisterMemory, "registerMemory"));
-  exports.Set("deregisterMemory", Napi::Function::New(env, DeregisterMemory, "deregisterMemory"));
-  exports.Set("reregisterMemory", Napi::Function::New(env, ReregisterMemory, "reregisterMemory"));
-  exports.Set("memoryInFlight", Napi::Function::New(env, MemoryInFlight, "memoryInFlight"));
+  ExportFunction(exports, "allocateMemory", AllocateMemory);
+  ExportFunction(exports, "allocateMemoryAsync", AllocateMemoryAsync);
+  ExportFunction(exports, "registerMemory", RegisterMemory);
+  ExportFunction(exports, "deregisterMemory", DeregisterMemory);
+  ExportFunction(exports, "reregisterMemory", ReregisterMemory);
+  ExportFunction(exports, "memoryInFlight", MemoryInFlight);
 }
 
 }  // namespace node_rdma

@@ -6,6 +6,7 @@
 #include "environment.h"
 #include "ring/request_fields.h"
 #include "support/arguments.h"
+#include "support/result.h"
 #include "verbs/queue_pair.h"
 
 namespace node_rdma {
@@ -68,10 +69,10 @@ Napi::Value BindMemoryWindow(const Napi::CallbackInfo& info) {
   bind.wr_id = queue_pair->WrId(position, false);
   bind.send_flags = IBV_SEND_SIGNALED;
   bind.bind_info = {region->mr(), region->address() + offset, length, access};
-  const int error = ibv_bind_mw(queue_pair->qp(), window->mw(), &bind);
+  const int error = ErrnoOf(ibv_bind_mw(queue_pair->qp(), window->mw(), &bind));
   if (error != 0) {
     sends.Pop();
-    return arguments.Fail(error > 0 ? error : errno, kSyscall);
+    return arguments.Fail(error, kSyscall);
   }
   window->Bound(region, window->mw()->rkey);
   return Napi::Number::New(info.Env(), window->mw()->rkey);
@@ -110,11 +111,9 @@ void MemoryWindow::LetRegionGo() {
 }
 
 void MemoryWindow::Export(Napi::Object exports) {
-  Napi::Env env = exports.Env();
-  exports.Set("allocateMemoryWindow", Napi::Function::New(env, AllocateMemoryWindow, "allocateMemoryWindow"));
-  exports.Set("bindMemoryWindow", Napi::Function::New(env, BindMemoryWindow, "bindMemoryWindow"));
-  exports.Set("deallocateMemoryWindow",
-              Napi::Function::New(env, DeallocateMemoryWindow, "deallocateMemoryWindow"));
+  ExportFunction(exports, "allocateMemoryWindow", AllocateMemoryWindow);
+  ExportFunction(exports, "bindMemoryWindow", BindMemoryWindow);
+  ExportFunction(exports, "deallocateMemoryWindow", DeallocateMemoryWindow);
 }
 
 }  // namespace node_rdma

@@ -17,6 +17,17 @@
 
 namespace node_rdma {
 
+namespace {
+
+template <typename Request>
+uint32_t ChainLength(const Request* request) {
+  uint32_t length = 0;
+  for (; request != nullptr; request = request->next) length++;
+  return length;
+}
+
+}  // namespace
+
 RequestRing::RequestRing(Environment* environment)
     : environment_(environment),
       records_(static_cast<WorkRequest*>(std::aligned_alloc(4096, size()))),
@@ -238,9 +249,7 @@ void RequestRing::PostReceives(QueuePair* queue_pair) {
   // Providers differ in the sign, and errno may be stale.
   const int error = std::abs(result);
   if (bad == nullptr) bad = first;
-  uint32_t count = 0;
-  for (ibv_recv_wr* wr = bad; wr != nullptr; wr = wr->next) count++;
-  queue_pair->Refuse(true, count, error);
+  queue_pair->Refuse(true, ChainLength(bad), error);
 }
 
 void RequestRing::PostShared(SharedReceiveQueue* srq) {
@@ -249,9 +258,7 @@ void RequestRing::PostShared(SharedReceiveQueue* srq) {
   const int result = ibv_post_srq_recv(srq->srq(), first, &bad);
   if (result == 0) return;
   if (bad == nullptr) bad = first;
-  uint32_t count = 0;
-  for (ibv_recv_wr* wr = bad; wr != nullptr; wr = wr->next) count++;
-  srq->Refuse(count, std::abs(result));
+  srq->Refuse(ChainLength(bad), std::abs(result));
 }
 
 bool RequestRing::PostSends(QueuePair* queue_pair) {
@@ -266,9 +273,7 @@ bool RequestRing::PostSends(QueuePair* queue_pair) {
     bad = first;
     queue_pair->Break();
   }
-  uint32_t count = 0;
-  for (ibv_send_wr* wr = bad; wr != nullptr; wr = wr->next) count++;
-  queue_pair->Refuse(false, count, error);
+  queue_pair->Refuse(false, ChainLength(bad), error);
   return false;
 }
 

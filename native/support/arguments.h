@@ -61,6 +61,10 @@ class Arguments {
   void FailType(const char* name, const char* expected);
   // Throws the error of a failed C call and returns undefined for the caller to return.
   Napi::Value Fail(int error, const char* syscall);
+  // The same at the end of a function that returns nothing, whose call may have succeeded.
+  Napi::Value Finish(int error, const char* syscall) {
+    return error == 0 ? env().Undefined() : Fail(error, syscall);
+  }
 
  private:
   uint32_t CheckU32(Napi::Value value, const char* name, uint32_t min, uint32_t max);
@@ -73,5 +77,11 @@ class Arguments {
   Environment* environment_;
   bool ok_ = true;
 };
+
+// Gives JavaScript a function of the addon.
+inline void ExportFunction(Napi::Object exports, const char* name,
+                           Napi::Value (*function)(const Napi::CallbackInfo&)) {
+  exports.Set(name, Napi::Function::New(exports.Env(), function, name));
+}
 
 }  // namespace node_rdma

@@ -80,10 +80,9 @@ AddressHandle::AddressHandle(std::shared_ptr<ProtectionDomain> pd, ibv_ah* ah)
 AddressHandle::~AddressHandle() { ibv_destroy_ah(ah_); }
 
 void AddressHandle::Export(Napi::Object exports) {
-  Napi::Env env = exports.Env();
-  exports.Set("createAddressHandle", Napi::Function::New(env, CreateAddressHandle, "createAddressHandle"));
-  exports.Set("replyAddress", Napi::Function::New(env, ReplyAddress, "replyAddress"));
-  exports.Set("destroyAddressHandle", Napi::Function::New(env, DestroyAddressHandle, "destroyAddressHandle"));
+  ExportFunction(exports, "createAddressHandle", CreateAddressHandle);
+  ExportFunction(exports, "replyAddress", ReplyAddress);
+  ExportFunction(exports, "destroyAddressHandle", DestroyAddressHandle);
 }
 
 }  // namespace node_rdma

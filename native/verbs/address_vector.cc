@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "support/result.h"
+
 namespace node_rdma {
 
 void ReadAddressVector(Arguments& arguments, Napi::Object object, ibv_ah_attr* attributes) {
@@ -34,18 +36,17 @@ Napi::Object DescribeAddressVector(Napi::Env env, const ibv_ah_attr& attributes)
   } else {
     result.Set("gid", env.Null());
   }
-  const std::pair<const char*, uint32_t> numbers[] = {
-      {"sgidIndex", attributes.grh.sgid_index},
-      {"hopLimit", attributes.grh.hop_limit},
-      {"trafficClass", attributes.grh.traffic_class},
-      {"flowLabel", attributes.grh.flow_label},
-      {"lid", attributes.dlid},
-      {"pathBits", attributes.src_path_bits},
-      {"staticRate", attributes.static_rate},
-      {"serviceLevel", attributes.sl},
-      {"portNumber", attributes.port_num},
-  };
-  for (const auto& [name, value] : numbers) result.Set(name, value);
+  SetNumbers(result, {
+                         {"sgidIndex", attributes.grh.sgid_index},
+                         {"hopLimit", attributes.grh.hop_limit},
+                         {"trafficClass", attributes.grh.traffic_class},
+                         {"flowLabel", attributes.grh.flow_label},
+                         {"lid", attributes.dlid},
+                         {"pathBits", attributes.src_path_bits},
+                         {"staticRate", attributes.static_rate},
+                         {"serviceLevel", attributes.sl},
+                         {"portNumber", attributes.port_num},
+                     });
   return result;
 }
 

@@ -76,11 +76,8 @@ void CompletionChannel::OnReadable() {
 }
 
 void CompletionChannel::Export(Napi::Object exports) {
-  Napi::Env env = exports.Env();
-  exports.Set("createCompletionChannel",
-              Napi::Function::New(env, CreateCompletionChannel, "createCompletionChannel"));
-  exports.Set("destroyCompletionChannel",
-              Napi::Function::New(env, DestroyCompletionChannel, "destroyCompletionChannel"));
+  ExportFunction(exports, "createCompletionChannel", CreateCompletionChannel);
+  ExportFunction(exports, "destroyCompletionChannel", DestroyCompletionChannel);
 }
 
 }  // namespace node_rdma

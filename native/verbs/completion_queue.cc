@@ -6,6 +6,7 @@
 
 #include "environment.h"
 #include "support/arguments.h"
+#include "support/result.h"
 #include "verbs/device.h"
 #include "verbs/extended_poll.h"
 #include "verbs/queue_pair.h"
@@ -191,17 +192,13 @@ int CompletionQueue::Poll(int limit, ibv_wc* completions, uint64_t (*timestamps)
                               : PollExtended(extended_, fields_, limit, completions, timestamps);
 }
 
-int CompletionQueue::Resize(int entries) {
-  const int error = ibv_resize_cq(cq_, entries);
-  return error >= 0 ? error : errno;
-}
+int CompletionQueue::Resize(int entries) { return ErrnoOf(ibv_resize_cq(cq_, entries)); }
 
 int CompletionQueue::Moderate(uint16_t count, uint16_t period) {
   ibv_modify_cq_attr attributes{};
   attributes.attr_mask = IBV_CQ_ATTR_MODERATE;
   attributes.moderate = {count, period};
-  const int error = ibv_modify_cq(cq_, &attributes);
-  return error >= 0 ? error : errno;
+  return ErrnoOf(ibv_modify_cq(cq_, &attributes));
 }
 
 void CompletionQueue::SetWaiting(Waiting waiting, uint32_t spin_microseconds) {
@@ -231,20 +228,13 @@ void CompletionQueue::SetAlive(bool alive) {
 }
 
 void CompletionQueue::Export(Napi::Object exports) {
-  Napi::Env env = exports.Env();
-  exports.Set("createCompletionQueue",
-              Napi::Function::New(env, CreateCompletionQueue, "createCompletionQueue"));
-  exports.Set("setCompletionQueueWaiting",
-              Napi::Function::New(env, SetCompletionQueueWaiting, "setCompletionQueueWaiting"));
-  exports.Set("resizeCompletionQueue",
-              Napi::Function::New(env, ResizeCompletionQueue, "resizeCompletionQueue"));
-  exports.Set("moderateCompletionQueue",
-              Napi::Function::New(env, ModerateCompletionQueue, "moderateCompletionQueue"));
-  exports.Set("pollCompletionQueue", Napi::Function::New(env, PollCompletionQueue, "pollCompletionQueue"));
-  exports.Set("destroyCompletionQueue",
-              Napi::Function::New(env, DestroyCompletionQueue, "destroyCompletionQueue"));
-  exports.Set("referenceCompletionQueue",
-              Napi::Function::New(env, ReferenceCompletionQueue, "referenceCompletionQueue"));
+  ExportFunction(exports, "createCompletionQueue", CreateCompletionQueue);
+  ExportFunction(exports, "setCompletionQueueWaiting", SetCompletionQueueWaiting);
+  ExportFunction(exports, "resizeCompletionQueue", ResizeCompletionQueue);
+  ExportFunction(exports, "moderateCompletionQueue", ModerateCompletionQueue);
+  ExportFunction(exports, "pollCompletionQueue", PollCompletionQueue);
+  ExportFunction(exports, "destroyCompletionQueue", DestroyCompletionQueue);
+  ExportFunction(exports, "referenceCompletionQueue", ReferenceCompletionQueue);
 }
 
 }  // namespace node_rdma

@@ -104,12 +104,11 @@ void Device::DeliverToDevices(Environment* environment, const Context* context, 
 }
 
 void Device::Export(Napi::Object exports) {
-  Napi::Env env = exports.Env();
-  exports.Set("listDevices", Napi::Function::New(env, ListDevices, "listDevices"));
-  exports.Set("openDevice", Napi::Function::New(env, OpenDevice, "openDevice"));
-  exports.Set("describeDevice", Napi::Function::New(env, DescribeDevice, "describeDevice"));
+  ExportFunction(exports, "listDevices", ListDevices);
+  ExportFunction(exports, "openDevice", OpenDevice);
+  ExportFunction(exports, "describeDevice", DescribeDevice);
   ExportQueries(exports);
-  exports.Set("closeDevice", Napi::Function::New(env, CloseDevice, "closeDevice"));
+  ExportFunction(exports, "closeDevice", CloseDevice);
 }
 
 }  // namespace node_rdma

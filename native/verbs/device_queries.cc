@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "support/arguments.h"
+#include "support/result.h"
 #include "verbs/address_vector.h"
 #include "verbs/device.h"
 #include "verbs/extended_poll.h"
@@ -19,38 +20,37 @@ Napi::Value QueryDevice(const Napi::CallbackInfo& info) {
   const std::shared_ptr<Device> device = arguments.HandleAt<Device>(0);
   if (!arguments.ok()) return info.Env().Undefined();
   ibv_device_attr attributes;
-  const int error = ibv_query_device(device->context()->verbs(), &attributes);
+  const int error = ErrnoOf(ibv_query_device(device->context()->verbs(), &attributes));
   if (error != 0) return arguments.Fail(error, "ibv_query_device");
   Napi::Object result = Napi::Object::New(info.Env());
   result.Set("firmwareVersion",
              std::string(attributes.fw_ver, strnlen(attributes.fw_ver, sizeof attributes.fw_ver)));
   result.Set("maxMrSize", Napi::BigInt::New(info.Env(), attributes.max_mr_size));
-  const std::pair<const char*, double> numbers[] = {
-      {"vendorId", attributes.vendor_id},
-      {"vendorPartId", attributes.vendor_part_id},
-      {"hardwareVersion", attributes.hw_ver},
-      {"maxQp", attributes.max_qp},
-      {"maxQpWr", attributes.max_qp_wr},
-      {"deviceCapFlags", attributes.device_cap_flags},
-      {"maxSge", attributes.max_sge},
-      {"maxSgeRd", attributes.max_sge_rd},
-      {"maxCq", attributes.max_cq},
-      {"maxCqe", attributes.max_cqe},
-      {"maxMr", attributes.max_mr},
-      {"maxPd", attributes.max_pd},
-      {"maxQpRdAtom", attributes.max_qp_rd_atom},
-      {"maxQpInitRdAtom", attributes.max_qp_init_rd_atom},
-      {"atomicCap", attributes.atomic_cap},
-      {"maxMw", attributes.max_mw},
-      {"maxMcastGrp", attributes.max_mcast_grp},
-      {"maxAh", attributes.max_ah},
-      {"maxSrq", attributes.max_srq},
-      {"maxSrqWr", attributes.max_srq_wr},
-      {"maxSrqSge", attributes.max_srq_sge},
-      {"maxPkeys", attributes.max_pkeys},
-      {"physPortCnt", attributes.phys_port_cnt},
-  };
-  for (const auto& [name, value] : numbers) result.Set(name, value);
+  SetNumbers(result, {
+                         {"vendorId", attributes.vendor_id},
+                         {"vendorPartId", attributes.vendor_part_id},
+                         {"hardwareVersion", attributes.hw_ver},
+                         {"maxQp", attributes.max_qp},
+                         {"maxQpWr", attributes.max_qp_wr},
+                         {"deviceCapFlags", attributes.device_cap_flags},
+                         {"maxSge", attributes.max_sge},
+                         {"maxSgeRd", attributes.max_sge_rd},
+                         {"maxCq", attributes.max_cq},
+                         {"maxCqe", attributes.max_cqe},
+                         {"maxMr", attributes.max_mr},
+                         {"maxPd", attributes.max_pd},
+                         {"maxQpRdAtom", attributes.max_qp_rd_atom},
+                         {"maxQpInitRdAtom", attributes.max_qp_init_rd_atom},
+                         {"atomicCap", attributes.atomic_cap},
+                         {"maxMw", attributes.max_mw},
+                         {"maxMcastGrp", attributes.max_mcast_grp},
+                         {"maxAh", attributes.max_ah},
+                         {"maxSrq", attributes.max_srq},
+                         {"maxSrqWr", attributes.max_srq_wr},
+                         {"maxSrqSge", attributes.max_srq_sge},
+                         {"maxPkeys", attributes.max_pkeys},
+                         {"physPortCnt", attributes.phys_port_cnt},
+                     });
   return result;
 }
 
@@ -60,34 +60,34 @@ Napi::Value QueryPort(const Napi::CallbackInfo& info) {
   const std::shared_ptr<Device> device = arguments.HandleAt<Device>(0);
   if (!arguments.ok()) return info.Env().Undefined();
   ibv_port_attr attributes;
-  const int error = ibv_query_port(device->context()->verbs(), static_cast<uint8_t>(port), &attributes);
+  const int error =
+      ErrnoOf(ibv_query_port(device->context()->verbs(), static_cast<uint8_t>(port), &attributes));
   if (error != 0) return arguments.Fail(error, "ibv_query_port");
   Napi::Object result = Napi::Object::New(info.Env());
-  const std::pair<const char*, double> numbers[] = {
-      {"state", attributes.state},
-      {"maxMtu", attributes.max_mtu},
-      {"activeMtu", attributes.active_mtu},
-      {"gidTableLength", attributes.gid_tbl_len},
-      {"portCapFlags", attributes.port_cap_flags},
-      {"maxMessageSize", attributes.max_msg_sz},
-      {"pkeyTableLength", attributes.pkey_tbl_len},
-      {"badPkeyCounter", attributes.bad_pkey_cntr},
-      {"qkeyViolationCounter", attributes.qkey_viol_cntr},
-      {"lid", attributes.lid},
-      {"smLid", attributes.sm_lid},
-      {"lmc", attributes.lmc},
-      {"maxVlNumber", attributes.max_vl_num},
-      {"smSl", attributes.sm_sl},
-      {"subnetTimeout", attributes.subnet_timeout},
-      {"initTypeReply", attributes.init_type_reply},
-      {"activeWidth", attributes.active_width},
-      {"activeSpeed", attributes.active_speed},
-      {"physicalState", attributes.phys_state},
-      {"linkLayer", attributes.link_layer},
-      {"flags", attributes.flags},
-      {"portCapFlags2", attributes.port_cap_flags2},
-  };
-  for (const auto& [name, value] : numbers) result.Set(name, value);
+  SetNumbers(result, {
+                         {"state", attributes.state},
+                         {"maxMtu", attributes.max_mtu},
+                         {"activeMtu", attributes.active_mtu},
+                         {"gidTableLength", attributes.gid_tbl_len},
+                         {"portCapFlags", attributes.port_cap_flags},
+                         {"maxMessageSize", attributes.max_msg_sz},
+                         {"pkeyTableLength", attributes.pkey_tbl_len},
+                         {"badPkeyCounter", attributes.bad_pkey_cntr},
+                         {"qkeyViolationCounter", attributes.qkey_viol_cntr},
+                         {"lid", attributes.lid},
+                         {"smLid", attributes.sm_lid},
+                         {"lmc", attributes.lmc},
+                         {"maxVlNumber", attributes.max_vl_num},
+                         {"smSl", attributes.sm_sl},
+                         {"subnetTimeout", attributes.subnet_timeout},
+                         {"initTypeReply", attributes.init_type_reply},
+                         {"activeWidth", attributes.active_width},
+                         {"activeSpeed", attributes.active_speed},
+                         {"physicalState", attributes.phys_state},
+                         {"linkLayer", attributes.link_layer},
+                         {"flags", attributes.flags},
+                         {"portCapFlags2", attributes.port_cap_flags2},
+                     });
   return result;
 }
 
@@ -113,7 +113,7 @@ Napi::Value QueryGidEntry(const Napi::CallbackInfo& info) {
   const std::shared_ptr<Device> device = arguments.HandleAt<Device>(0);
   if (!arguments.ok()) return info.Env().Undefined();
   ibv_gid_entry entry{};
-  const int error = ibv_query_gid_ex(device->context()->verbs(), port, index, &entry, 0);
+  const int error = ErrnoOf(ibv_query_gid_ex(device->context()->verbs(), port, index, &entry, 0));
   if (error != 0) return arguments.Fail(error, "ibv_query_gid_ex");
   Napi::Object result = Napi::Object::New(info.Env());
   result.Set("gid", GidBytes(info.Env(), entry.gid));
@@ -142,8 +142,8 @@ Napi::Value QueryDeviceExtended(const Napi::CallbackInfo& info) {
   const std::shared_ptr<Device> device = arguments.HandleAt<Device>(0);
   if (!arguments.ok()) return info.Env().Undefined();
   ibv_device_attr_ex attributes{};
-  const int error = ibv_query_device_ex(device->context()->verbs(), nullptr, &attributes);
-  if (error != 0) return arguments.Fail(error > 0 ? error : errno, "ibv_query_device_ex");
+  const int error = ErrnoOf(ibv_query_device_ex(device->context()->verbs(), nullptr, &attributes));
+  if (error != 0) return arguments.Fail(error, "ibv_query_device_ex");
   Napi::Object result = Napi::Object::New(info.Env());
   const std::pair<const char*, uint64_t> wide[] = {
       {"completionTimestampMask", attributes.completion_timestamp_mask},
@@ -153,18 +153,17 @@ Napi::Value QueryDeviceExtended(const Napi::CallbackInfo& info) {
       {"maxDeviceMemorySize", attributes.max_dm_size},
   };
   for (const auto& [name, value] : wide) result.Set(name, Napi::BigInt::New(info.Env(), value));
-  const std::pair<const char*, uint32_t> numbers[] = {
-      {"maxTso", attributes.tso_caps.max_tso},
-      {"maxWorkQueuesReceive", attributes.max_wq_type_rq},
-      {"rawPacketCaps", attributes.raw_packet_caps},
-      {"maxTagMatchingSrqs", attributes.tm_caps.max_num_tags},
-      {"maxCqModerationCount", attributes.cq_mod_caps.max_cq_count},
-      {"maxCqModerationPeriod", attributes.cq_mod_caps.max_cq_period},
-      {"pciAtomicFetchAdd", attributes.pci_atomic_caps.fetch_add},
-      {"pciAtomicSwap", attributes.pci_atomic_caps.swap},
-      {"pciAtomicCompareSwap", attributes.pci_atomic_caps.compare_swap},
-  };
-  for (const auto& [name, value] : numbers) result.Set(name, value);
+  SetNumbers(result, {
+                         {"maxTso", attributes.tso_caps.max_tso},
+                         {"maxWorkQueuesReceive", attributes.max_wq_type_rq},
+                         {"rawPacketCaps", attributes.raw_packet_caps},
+                         {"maxTagMatchingSrqs", attributes.tm_caps.max_num_tags},
+                         {"maxCqModerationCount", attributes.cq_mod_caps.max_cq_count},
+                         {"maxCqModerationPeriod", attributes.cq_mod_caps.max_cq_period},
+                         {"pciAtomicFetchAdd", attributes.pci_atomic_caps.fetch_add},
+                         {"pciAtomicSwap", attributes.pci_atomic_caps.swap},
+                         {"pciAtomicCompareSwap", attributes.pci_atomic_caps.compare_swap},
+                     });
   return result;
 }
 
@@ -187,15 +186,13 @@ Napi::Value QueryCompletionFields(const Napi::CallbackInfo& info) {
 }  // namespace
 
 void Device::ExportQueries(Napi::Object exports) {
-  Napi::Env env = exports.Env();
-  exports.Set("queryDevice", Napi::Function::New(env, QueryDevice, "queryDevice"));
-  exports.Set("queryDeviceExtended", Napi::Function::New(env, QueryDeviceExtended, "queryDeviceExtended"));
-  exports.Set("queryCompletionFields",
-              Napi::Function::New(env, QueryCompletionFields, "queryCompletionFields"));
-  exports.Set("queryPort", Napi::Function::New(env, QueryPort, "queryPort"));
-  exports.Set("queryGid", Napi::Function::New(env, QueryGid, "queryGid"));
-  exports.Set("queryGidEntry", Napi::Function::New(env, QueryGidEntry, "queryGidEntry"));
-  exports.Set("queryPkey", Napi::Function::New(env, QueryPkey, "queryPkey"));
+  ExportFunction(exports, "queryDevice", QueryDevice);
+  ExportFunction(exports, "queryDeviceExtended", QueryDeviceExtended);
+  ExportFunction(exports, "queryCompletionFields", QueryCompletionFields);
+  ExportFunction(exports, "queryPort", QueryPort);
+  ExportFunction(exports, "queryGid", QueryGid);
+  ExportFunction(exports, "queryGidEntry", QueryGidEntry);
+  ExportFunction(exports, "queryPkey", QueryPkey);
 }
 
 }  // namespace node_rdma

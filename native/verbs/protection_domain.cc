@@ -38,9 +38,8 @@ ProtectionDomain::ProtectionDomain(std::shared_ptr<Context> context, ibv_pd* pd)
 ProtectionDomain::~ProtectionDomain() { ibv_dealloc_pd(pd_); }
 
 void ProtectionDomain::Export(Napi::Object exports) {
-  Napi::Env env = exports.Env();
-  exports.Set("allocatePd", Napi::Function::New(env, AllocatePd, "allocatePd"));
-  exports.Set("deallocatePd", Napi::Function::New(env, DeallocatePd, "deallocatePd"));
+  ExportFunction(exports, "allocatePd", AllocatePd);
+  ExportFunction(exports, "deallocatePd", DeallocatePd);
 }
 
 }  // namespace node_rdma

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "support/arguments.h"
+#include "support/result.h"
 #include "verbs/address_vector.h"
 #include "verbs/queue_pair.h"
 
@@ -80,8 +81,8 @@ Napi::Value ModifyQueuePair(const Napi::CallbackInfo& info) {
   const int mask = ReadAttributes(arguments, arguments.Object(1, "attributes"), &attributes);
   const std::shared_ptr<QueuePair> queue_pair = arguments.HandleAt<QueuePair>(0);
   if (!arguments.ok()) return info.Env().Undefined();
-  const int error = ibv_modify_qp(queue_pair->qp(), &attributes, mask);
-  if (error != 0) return arguments.Fail(error > 0 ? error : errno, "ibv_modify_qp");
+  const int error = ErrnoOf(ibv_modify_qp(queue_pair->qp(), &attributes, mask));
+  if (error != 0) return arguments.Fail(error, "ibv_modify_qp");
   queue_pair->Modified(attributes, mask);
   return info.Env().Undefined();
 }
@@ -97,50 +98,56 @@ Napi::Value QueryQueuePair(const Napi::CallbackInfo& info) {
       IBV_QP_PORT | IBV_QP_QKEY | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
       IBV_QP_RNR_RETRY | IBV_QP_RQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_ALT_PATH | IBV_QP_MIN_RNR_TIMER |
       IBV_QP_SQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_PATH_MIG_STATE | IBV_QP_CAP | IBV_QP_DEST_QPN;
-  const int error = ibv_query_qp(queue_pair->qp(), &attributes, kEverything, &initial);
-  if (error != 0) return arguments.Fail(error > 0 ? error : errno, "ibv_query_qp");
-  Napi::Object result = Napi::Object::New(info.Env());
-  const std::pair<const char*, uint32_t> numbers[] = {
-      {"state", attributes.qp_state},
-      {"currentState", attributes.cur_qp_state},
-      {"pathMtu", attributes.path_mtu},
-      {"pathMigrationState", attributes.path_mig_state},
-      {"qkey", attributes.qkey},
-      {"rqPsn", attributes.rq_psn},
-      {"sqPsn", attributes.sq_psn},
-      {"destQpNumber", attributes.dest_qp_num},
-      {"accessFlags", attributes.qp_access_flags},
-      {"pkeyIndex", attributes.pkey_index},
-      {"portNumber", attributes.port_num},
-      {"minRnrTimer", attributes.min_rnr_timer},
-      {"maxRdAtomic", attributes.max_rd_atomic},
-      {"maxDestRdAtomic", attributes.max_dest_rd_atomic},
-      {"timeout", attributes.timeout},
-      {"retryCount", attributes.retry_cnt},
-      {"rnrRetry", attributes.rnr_retry},
-      {"sqDraining", attributes.sq_draining},
-      {"rateLimit", attributes.rate_limit},
-      {"alternatePkeyIndex", attributes.alt_pkey_index},
-      {"alternatePortNumber", attributes.alt_port_num},
-      {"alternateTimeout", attributes.alt_timeout},
-      {"maxSendWr", attributes.cap.max_send_wr},
-      {"maxReceiveWr", attributes.cap.max_recv_wr},
-      {"maxSendSge", attributes.cap.max_send_sge},
-      {"maxReceiveSge", attributes.cap.max_recv_sge},
-      {"maxInlineData", attributes.cap.max_inline_data},
-  };
-  for (const auto& [name, value] : numbers) result.Set(name, value);
-  result.Set("addressHandle", DescribeAddressVector(info.Env(), attributes.ah_attr));
+  const int error = ErrnoOf(ibv_query_qp(queue_pair->qp(), &attributes, kEverything, &initial));
+  if (error != 0) return arguments.Fail(error, "ibv_query_qp");
+  Napi::Object result = DescribeQueuePairAttributes(info.Env(), attributes, kEverything);
+  SetNumbers(result, {{"currentState", attributes.cur_qp_state},
+                      {"pathMigrationState", attributes.path_mig_state},
+                      {"sqDraining", attributes.sq_draining},
+                      {"rateLimit", attributes.rate_limit},
+                      {"alternatePkeyIndex", attributes.alt_pkey_index},
+                      {"alternatePortNumber", attributes.alt_port_num},
+                      {"alternateTimeout", attributes.alt_timeout},
+                      {"maxSendWr", attributes.cap.max_send_wr},
+                      {"maxReceiveWr", attributes.cap.max_recv_wr},
+                      {"maxSendSge", attributes.cap.max_send_sge},
+                      {"maxReceiveSge", attributes.cap.max_recv_sge},
+                      {"maxInlineData", attributes.cap.max_inline_data}});
   result.Set("alternateAddressHandle", DescribeAddressVector(info.Env(), attributes.alt_ah_attr));
   return result;
 }
 
 }  // namespace
 
+Napi::Object DescribeQueuePairAttributes(Napi::Env env, const ibv_qp_attr& attributes, int mask) {
+  Napi::Object result = Napi::Object::New(env);
+  const auto set = [&](int bit, const char* name, uint32_t value) {
+    if ((mask & bit) != 0) result.Set(name, value);
+  };
+  set(IBV_QP_STATE, "state", attributes.qp_state);
+  set(IBV_QP_PATH_MTU, "pathMtu", attributes.path_mtu);
+  set(IBV_QP_QKEY, "qkey", attributes.qkey);
+  set(IBV_QP_RQ_PSN, "rqPsn", attributes.rq_psn);
+  set(IBV_QP_SQ_PSN, "sqPsn", attributes.sq_psn);
+  set(IBV_QP_DEST_QPN, "destQpNumber", attributes.dest_qp_num);
+  set(IBV_QP_ACCESS_FLAGS, "accessFlags", attributes.qp_access_flags);
+  set(IBV_QP_PKEY_INDEX, "pkeyIndex", attributes.pkey_index);
+  set(IBV_QP_PORT, "portNumber", attributes.port_num);
+  set(IBV_QP_MIN_RNR_TIMER, "minRnrTimer", attributes.min_rnr_timer);
+  set(IBV_QP_MAX_QP_RD_ATOMIC, "maxRdAtomic", attributes.max_rd_atomic);
+  set(IBV_QP_MAX_DEST_RD_ATOMIC, "maxDestRdAtomic", attributes.max_dest_rd_atomic);
+  set(IBV_QP_TIMEOUT, "timeout", attributes.timeout);
+  set(IBV_QP_RETRY_CNT, "retryCount", attributes.retry_cnt);
+  set(IBV_QP_RNR_RETRY, "rnrRetry", attributes.rnr_retry);
+  if ((mask & IBV_QP_AV) != 0) {
+    result.Set("addressHandle", DescribeAddressVector(env, attributes.ah_attr));
+  }
+  return result;
+}
+
 void ExportQueuePairAttributes(Napi::Object exports) {
-  Napi::Env env = exports.Env();
-  exports.Set("modifyQueuePair", Napi::Function::New(env, ModifyQueuePair, "modifyQueuePair"));
-  exports.Set("queryQueuePair", Napi::Function::New(env, QueryQueuePair, "queryQueuePair"));
+  ExportFunction(exports, "modifyQueuePair", ModifyQueuePair);
+  ExportFunction(exports, "queryQueuePair", QueryQueuePair);
 }
 
 }  // namespace node_rdma

@@ -7,6 +7,7 @@
 #include "cm/cm_id.h"
 #include "environment.h"
 #include "support/arguments.h"
+#include "support/result.h"
 #include "verbs/queue_pair.h"
 #include "verbs/queue_pair_attributes.h"
 #include "verbs/shared_receive_queue.h"
@@ -109,8 +110,8 @@ Napi::Value ChangeMulticastGroup(const Napi::CallbackInfo& info, ChangeGroup cha
   std::memcpy(gid.raw, bytes->data(), sizeof gid.raw);
   if (queue_pair->iwarp()) return arguments.Fail(EOPNOTSUPP, syscall);
   if (!queue_pair->datagrams()) return arguments.Fail(EINVAL, syscall);
-  const int error = change(queue_pair->qp(), &gid, lid);
-  if (error != 0) return arguments.Fail(error > 0 ? error : errno, syscall);
+  const int error = ErrnoOf(change(queue_pair->qp(), &gid, lid));
+  if (error != 0) return arguments.Fail(error, syscall);
   return info.Env().Undefined();
 }
 
@@ -134,13 +135,12 @@ Napi::Value DestroyQueuePair(const Napi::CallbackInfo& info) {
 }  // namespace
 
 void QueuePair::Export(Napi::Object exports) {
-  Napi::Env env = exports.Env();
-  exports.Set("createQueuePair", Napi::Function::New(env, CreateQueuePair, "createQueuePair"));
+  ExportFunction(exports, "createQueuePair", CreateQueuePair);
   ExportQueuePairAttributes(exports);
-  exports.Set("attachMulticast", Napi::Function::New(env, AttachMulticast, "attachMulticast"));
-  exports.Set("detachMulticast", Napi::Function::New(env, DetachMulticast, "detachMulticast"));
-  exports.Set("queuePairInFlight", Napi::Function::New(env, QueuePairInFlight, "queuePairInFlight"));
-  exports.Set("destroyQueuePair", Napi::Function::New(env, DestroyQueuePair, "destroyQueuePair"));
+  ExportFunction(exports, "attachMulticast", AttachMulticast);
+  ExportFunction(exports, "detachMulticast", DetachMulticast);
+  ExportFunction(exports, "queuePairInFlight", QueuePairInFlight);
+  ExportFunction(exports, "destroyQueuePair", DestroyQueuePair);
 }
 
 }  // namespace node_rdma

@@ -3,6 +3,7 @@
 
 #include "environment.h"
 #include "support/arguments.h"
+#include "support/result.h"
 #include "verbs/shared_receive_queue.h"
 
 namespace node_rdma {
@@ -38,8 +39,8 @@ Napi::Value ArmSharedReceiveQueue(const Napi::CallbackInfo& info) {
   attributes.srq_limit = arguments.U32(1, "limit", 0, kMaxRequests);
   const std::shared_ptr<SharedReceiveQueue> srq = arguments.HandleAt<SharedReceiveQueue>(0);
   if (!arguments.ok()) return info.Env().Undefined();
-  const int error = ibv_modify_srq(srq->srq(), &attributes, IBV_SRQ_LIMIT);
-  if (error != 0) return arguments.Fail(error > 0 ? error : errno, "ibv_modify_srq");
+  const int error = ErrnoOf(ibv_modify_srq(srq->srq(), &attributes, IBV_SRQ_LIMIT));
+  if (error != 0) return arguments.Fail(error, "ibv_modify_srq");
   return info.Env().Undefined();
 }
 
@@ -48,8 +49,8 @@ Napi::Value QuerySharedReceiveQueue(const Napi::CallbackInfo& info) {
   const std::shared_ptr<SharedReceiveQueue> srq = arguments.HandleAt<SharedReceiveQueue>(0);
   if (!arguments.ok()) return info.Env().Undefined();
   ibv_srq_attr attributes{};
-  const int error = ibv_query_srq(srq->srq(), &attributes);
-  if (error != 0) return arguments.Fail(error > 0 ? error : errno, "ibv_query_srq");
+  const int error = ErrnoOf(ibv_query_srq(srq->srq(), &attributes));
+  if (error != 0) return arguments.Fail(error, "ibv_query_srq");
   Napi::Object result = Napi::Object::New(info.Env());
   result.Set("maxRequests", attributes.max_wr);
   result.Set("maxSges", attributes.max_sge);
@@ -77,17 +78,11 @@ Napi::Value DestroySharedReceiveQueue(const Napi::CallbackInfo& info) {
 }  // namespace
 
 void SharedReceiveQueue::Export(Napi::Object exports) {
-  Napi::Env env = exports.Env();
-  exports.Set("createSharedReceiveQueue",
-              Napi::Function::New(env, CreateSharedReceiveQueue, "createSharedReceiveQueue"));
-  exports.Set("armSharedReceiveQueue",
-              Napi::Function::New(env, ArmSharedReceiveQueue, "armSharedReceiveQueue"));
-  exports.Set("querySharedReceiveQueue",
-              Napi::Function::New(env, QuerySharedReceiveQueue, "querySharedReceiveQueue"));
-  exports.Set("sharedReceiveQueueInFlight",
-              Napi::Function::New(env, SharedReceiveQueueInFlight, "sharedReceiveQueueInFlight"));
-  exports.Set("destroySharedReceiveQueue",
-              Napi::Function::New(env, DestroySharedReceiveQueue, "destroySharedReceiveQueue"));
+  ExportFunction(exports, "createSharedReceiveQueue", CreateSharedReceiveQueue);
+  ExportFunction(exports, "armSharedReceiveQueue", ArmSharedReceiveQueue);
+  ExportFunction(exports, "querySharedReceiveQueue", QuerySharedReceiveQueue);
+  ExportFunction(exports, "sharedReceiveQueueInFlight", SharedReceiveQueueInFlight);
+  ExportFunction(exports, "destroySharedReceiveQueue", DestroySharedReceiveQueue);
 }
 
 }  // namespace node_rdma

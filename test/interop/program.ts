@@ -51,6 +51,21 @@ export class Program {
   }
 }
 
+/** Resolves when `watch`, run on its host, writes what `sign` matches. */
+async function shows(host: Host, program: Program, watch: readonly string[], sign: RegExp): Promise<void> {
+  const [command, ...args] = host.command(watch);
+  while (program.running) {
+    const { stdout } = await run(command!, args);
+    if (sign.test(stdout)) return;
+  }
+  throw new Error(`the program has ended: ${(await program.ended).output}`);
+}
+
+/** Resolves when the kernel listens for it. */
+export function listens(host: Host, program: Program): Promise<void> {
+  return shows(host, program, ['rdma', 'resource', 'show', 'cm_id'], /LISTEN/);
+}
+
 /** Starts a program, and resolves when `watch`, run on its host, writes what `sign` matches. */
 export async function startUntil(
   host: Host,
@@ -59,15 +74,13 @@ export async function startUntil(
   sign: RegExp,
 ): Promise<Program> {
   const program = new Program(host, argv);
-  const [command, ...args] = host.command(watch);
-  while (program.running) {
-    const { stdout } = await run(command!, args);
-    if (sign.test(stdout)) return program;
-  }
-  throw new Error(`the program has ended: ${(await program.ended).output}`);
+  await shows(host, program, watch, sign);
+  return program;
 }
 
 /** Starts a server, and resolves when the kernel listens for it. */
-export function startServer(host: Host, argv: readonly string[]): Promise<Program> {
-  return startUntil(host, argv, ['rdma', 'resource', 'show', 'cm_id'], /LISTEN/);
+export async function startServer(host: Host, argv: readonly string[]): Promise<Program> {
+  const program = new Program(host, argv);
+  await listens(host, program);
+  return program;
 }
