@@ -38,6 +38,11 @@ void WorkQueue::Pop() {
   if (unsignaled_run_ > 0) unsignaled_run_--;
 }
 
+void WorkQueue::PopNewest(uint32_t count, const std::function<void(const Entry&)>& each) {
+  for (uint32_t i = count; i > 0; i--) each(entries_[Index(tail_ - i)]);
+  for (uint32_t i = 0; i < count; i++) Pop();
+}
+
 const WorkQueue::Entry* WorkQueue::At(uint32_t position) const {
   const uint32_t distance = (position - head_) & kPositionMask;
   if (distance >= tail_ - head_) return nullptr;

@@ -38,10 +38,8 @@ class WorkQueue {
   uint32_t Push(const Entry& entry, MemoryRegion* const* regions);
   // Takes the newest request back, which the provider refused.
   void Pop();
-  // Position that the next request will have, in the full width of the count, and the entry at such a
-  // position.
-  uint32_t Tail() const { return tail_; }
-  const Entry& Newest(uint32_t position) const { return entries_[Index(position)]; }
+  // The same for so many of them; `each` sees them before, oldest first.
+  void PopNewest(uint32_t count, const std::function<void(const Entry&)>& each);
 
   // The outstanding entry at a position, null if there is none.
   const Entry* At(uint32_t position) const;

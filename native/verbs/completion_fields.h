@@ -36,4 +36,25 @@ inline void FillCompletion(const ibv_wc& completion, const WorkQueue::Entry& ent
   out->pkey_index = completion.pkey_index;
 }
 
+// The completion of a request that the device has let go of without one.
+inline WorkCompletion FlushedCompletion(const WorkQueue::Entry& entry, uint32_t queue) {
+  WorkCompletion completion{};
+  completion.slot = entry.slot;
+  completion.generation = entry.generation;
+  completion.status = IBV_WC_WR_FLUSH_ERR;
+  completion.opcode = entry.opcode;
+  completion.queue_pair = queue;
+  return completion;
+}
+
+// The request as far as its completion needs it.
+inline WorkRequest RequestOf(const WorkQueue::Entry& entry, uint32_t queue) {
+  WorkRequest request{};
+  request.queue_pair = queue;
+  request.opcode = entry.opcode;
+  request.slot = entry.slot;
+  request.generation = entry.generation;
+  return request;
+}
+
 }  // namespace node_rdma

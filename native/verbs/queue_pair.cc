@@ -127,41 +127,10 @@ void QueuePair::Modified(const ibv_qp_attr& attributes, int mask) {
   }
 }
 
-void QueuePair::ChainSend(ibv_send_wr* request) {
-  if (first_send_ == nullptr) {
-    first_send_ = request;
-  } else {
-    last_send_->next = request;
-  }
-  last_send_ = request;
-}
-
-void QueuePair::ChainReceive(ibv_recv_wr* request) {
-  if (first_receive_ == nullptr) {
-    first_receive_ = request;
-  } else {
-    last_receive_->next = request;
-  }
-  last_receive_ = request;
-}
-
-ibv_send_wr* QueuePair::TakeSendChain() { return std::exchange(first_send_, nullptr); }
-
-ibv_recv_wr* QueuePair::TakeReceiveChain() { return std::exchange(first_receive_, nullptr); }
-
 void QueuePair::Refuse(bool receive, uint32_t count, int error) {
-  WorkQueue& queue = receive ? receives_ : sends_;
-  const uint32_t first = queue.Tail() - count;
-  for (uint32_t position = first; position != first + count; position++) {
-    const WorkQueue::Entry& entry = queue.Newest(position);
-    WorkRequest request{};
-    request.queue_pair = handle();
-    request.opcode = entry.opcode;
-    request.slot = entry.slot;
-    request.generation = entry.generation;
-    environment_->completions().AddFailed(CompletionQueueOf(entry.opcode), request, error);
-  }
-  for (uint32_t i = 0; i < count; i++) queue.Pop();
+  (receive ? receives_ : sends_).PopNewest(count, [this, error](const WorkQueue::Entry& entry) {
+    environment_->completions().AddFailed(CompletionQueueOf(entry.opcode), RequestOf(entry, handle()), error);
+  });
 }
 
 bool QueuePair::Complete(const ibv_wc& completion, WorkCompletion* out) {
@@ -219,13 +188,7 @@ void QueuePair::SettleAll() {
   for (WorkQueue* queue : {&sends_, &receives_}) {
     queue->Clear([this](const WorkQueue::Entry& entry) {
       if (entry.silent) return;
-      node_rdma::WorkCompletion completion{};
-      completion.slot = entry.slot;
-      completion.generation = entry.generation;
-      completion.status = IBV_WC_WR_FLUSH_ERR;
-      completion.opcode = entry.opcode;
-      completion.queue_pair = handle();
-      environment_->completions().Add(CompletionQueueOf(entry.opcode), completion);
+      environment_->completions().Add(CompletionQueueOf(entry.opcode), FlushedCompletion(entry, handle()));
     });
   }
 }

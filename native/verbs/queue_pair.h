@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ring/records.h"
+#include "ring/request_chain.h"
 #include "ring/work_queue.h"
 #include "support/object.h"
 #include "verbs/completion_queue.h"
@@ -68,11 +69,11 @@ class QueuePair : public Object, public std::enable_shared_from_this<QueuePair> 
   void Modified(const ibv_qp_attr& attributes, int mask);
 
   // Chains of the flush that is under way.
-  bool chained() const { return first_send_ != nullptr || first_receive_ != nullptr; }
-  void ChainSend(ibv_send_wr* request);
-  void ChainReceive(ibv_recv_wr* request);
-  ibv_send_wr* TakeSendChain();
-  ibv_recv_wr* TakeReceiveChain();
+  bool chained() const { return !send_chain_.empty() || !receive_chain_.empty(); }
+  void ChainSend(ibv_send_wr* request) { send_chain_.Add(request); }
+  void ChainReceive(ibv_recv_wr* request) { receive_chain_.Add(request); }
+  ibv_send_wr* TakeSendChain() { return send_chain_.Take(); }
+  ibv_recv_wr* TakeReceiveChain() { return receive_chain_.Take(); }
   // The newest `count` requests were not taken by the provider: each comes back as a completion.
   void Refuse(bool receive, uint32_t count, int error);
 
@@ -120,10 +121,8 @@ class QueuePair : public Object, public std::enable_shared_from_this<QueuePair> 
   Phase phase_ = Phase::kReady;
   uint32_t initiator_depth_ = 0;
   bool receives_allowed_;
-  ibv_send_wr* first_send_ = nullptr;
-  ibv_send_wr* last_send_ = nullptr;
-  ibv_recv_wr* first_receive_ = nullptr;
-  ibv_recv_wr* last_receive_ = nullptr;
+  RequestChain<ibv_send_wr> send_chain_;
+  RequestChain<ibv_recv_wr> receive_chain_;
 };
 
 }  // namespace node_rdma

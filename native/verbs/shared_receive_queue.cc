@@ -49,27 +49,10 @@ void SharedReceiveQueue::Destroy(std::function<void()> then) {
       std::move(destroyed));
 }
 
-void SharedReceiveQueue::Chain(ibv_recv_wr* request) {
-  if (first_ == nullptr) {
-    first_ = request;
-  } else {
-    last_->next = request;
-  }
-  last_ = request;
-}
-
 void SharedReceiveQueue::Refuse(uint32_t count, int error) {
-  const uint32_t first = receives_.Tail() - count;
-  for (uint32_t position = first; position != first + count; position++) {
-    const WorkQueue::Entry& entry = receives_.Newest(position);
-    WorkRequest request{};
-    request.queue_pair = handle();
-    request.opcode = entry.opcode;
-    request.slot = entry.slot;
-    request.generation = entry.generation;
-    environment_->completions().AddFailed(0, request, error);
-  }
-  for (uint32_t i = 0; i < count; i++) receives_.Pop();
+  receives_.PopNewest(count, [this, error](const WorkQueue::Entry& entry) {
+    environment_->completions().AddFailed(0, RequestOf(entry, handle()), error);
+  });
 }
 
 bool SharedReceiveQueue::Complete(const ibv_wc& completion, WorkCompletion* out) {
@@ -85,13 +68,7 @@ bool SharedReceiveQueue::Complete(const ibv_wc& completion, WorkCompletion* out)
 
 void SharedReceiveQueue::SettleAll() {
   receives_.Clear([this](const WorkQueue::Entry& entry) {
-    WorkCompletion completion{};
-    completion.slot = entry.slot;
-    completion.generation = entry.generation;
-    completion.status = IBV_WC_WR_FLUSH_ERR;
-    completion.opcode = entry.opcode;
-    completion.queue_pair = handle();
-    environment_->completions().Add(0, completion);
+    environment_->completions().Add(0, FlushedCompletion(entry, handle()));
   });
 }
 

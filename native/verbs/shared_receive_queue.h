@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "ring/records.h"
+#include "ring/request_chain.h"
 #include "ring/work_queue.h"
 #include "support/object.h"
 #include "verbs/protection_domain.h"
@@ -41,9 +42,9 @@ class SharedReceiveQueue : public Object, public std::enable_shared_from_this<Sh
   void Detach(uint32_t number) { members_.erase(number); }
 
   // The chain of the flush that is under way.
-  bool chained() const { return first_ != nullptr; }
-  void Chain(ibv_recv_wr* request);
-  ibv_recv_wr* TakeChain() { return std::exchange(first_, nullptr); }
+  bool chained() const { return !chain_.empty(); }
+  void Chain(ibv_recv_wr* request) { chain_.Add(request); }
+  ibv_recv_wr* TakeChain() { return chain_.Take(); }
   // The newest `count` requests were not taken by the provider.
   void Refuse(uint32_t count, int error);
 
@@ -72,8 +73,7 @@ class SharedReceiveQueue : public Object, public std::enable_shared_from_this<Sh
   };
   std::unordered_map<uint32_t, Member> members_;
   WorkQueue receives_;
-  ibv_recv_wr* first_ = nullptr;
-  ibv_recv_wr* last_ = nullptr;
+  RequestChain<ibv_recv_wr> chain_;
 };
 
 }  // namespace node_rdma
