@@ -7,6 +7,7 @@ import { Device } from '../verbs/device.js';
 import type { ProtectionDomain } from '../verbs/protection-domain.js';
 import { QueuePair, type QueuePairOptions } from '../verbs/queue-pair.js';
 import { fromNativeAttributes, type QueuePairAttributes } from '../verbs/queue-pair-attributes.js';
+import { rings } from '../verbs/rings.js';
 import type { QueuePairType } from '../verbs/work-request.js';
 import { type CmEvent, type CmEventName, toCmEvent } from './event.js';
 import { EventChannel, listeners } from './event-channel.js';
@@ -191,9 +192,12 @@ export class CmId extends EventEmitter<CmIdEvents> {
    * `rdma_connect(3)`. Resolves when the call has returned; what the peer says comes as `established`, `rejected`,
    * `unreachable` or `connect-error`. siw makes the TCP connection inside this call and rejects with its errno.
    * Rejects with `ERR_RDMA_CLOSED` as soon as the id is closed, though the call may still be in the kernel.
+   * Requests that were submitted before are posted first: receives are there before the peer can send.
    */
   async connect(parameters: ConnectionParameters = {}): Promise<void> {
-    const returned = useBinding().native.connect(this.#native.handle, checkParameters(parameters));
+    const checked = checkParameters(parameters);
+    rings().requests.flush();
+    const returned = useBinding().native.connect(this.#native.handle, checked);
     const abandoned = new Promise<never>((_, reject) => {
       this.#abandonConnect = reject;
     });
@@ -204,9 +208,14 @@ export class CmId extends EventEmitter<CmIdEvents> {
     }
   }
 
-  /** `rdma_accept(3)`, on the id of a request. On siw the queue pair can send as soon as this returns. */
+  /**
+   * `rdma_accept(3)`, on the id of a request. On siw the queue pair can send as soon as this returns.
+   * Requests that were submitted before are posted first: receives are there before the peer can send.
+   */
   accept(parameters: ConnectionParameters = {}): void {
-    useBinding().native.accept(this.#native.handle, checkParameters(parameters));
+    const checked = checkParameters(parameters);
+    rings().requests.flush();
+    useBinding().native.accept(this.#native.handle, checked);
   }
 
   /** `rdma_reject(3)`, on the id of a request. */

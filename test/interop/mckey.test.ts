@@ -9,11 +9,13 @@ beforeAll(async () => {
 });
 afterAll(() => network.close());
 
-const group = '239.4.5.6';
-/** The Ethernet address that rxe listens to for a queue pair in the group: it takes the GID for an IPv6 address. */
-const attached = /33:33:ef:04:05:06/;
+/**
+ * A group for each test: rxe goes on listening to the Ethernet address of a group when the last queue pair has left it
+ * (`ip maddress` counts one user more each time), so that a group used before looks joined too early.
+ */
+let groups = 0;
 
-function command(implementation: Implementation, ...args: string[]): string[] {
+function command(implementation: Implementation, group: string, ...args: string[]): string[] {
   const all = ['-m', group, '-C', '7', '-S', '333', ...args];
   return implementation === 'C' ? ['mckey', ...all] : example('mckey', ...all);
 }
@@ -28,9 +30,12 @@ test.each([
   'what a mckey in %s sends to a group, one in %s receives (%o)',
   async (sender, receiver, options) => {
     const [near, far] = [network.host(2), network.host(1)];
+    const group = `239.4.5.${++groups}`;
+    // The Ethernet address that rxe listens to for a queue pair in the group: it takes the GID for an IPv6 address.
+    const attached = new RegExp(`33:33:ef:04:05:0${groups}`);
     const watch = ['ip', 'maddress', 'show', 'dev', far.netdev];
-    const receiving = await startUntil(far, command(receiver, '-b', far.address), watch, attached);
-    const sending = new Program(near, command(sender, '-s', '-b', near.address, ...options));
+    const receiving = await startUntil(far, command(receiver, group, '-b', far.address), watch, attached);
+    const sending = new Program(near, command(sender, group, '-s', '-b', near.address, ...options));
     const [sent, received] = await Promise.all([sending.ended, receiving.ended]);
     expect(sent.status, sent.output).toBe(0);
     expect(received.status, received.output).toBe(0);
