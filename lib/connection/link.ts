@@ -2,7 +2,7 @@ import type { CmId } from '../cm/index.js';
 import { closedError, type RdmaError, systemError, type WorkCompletionError } from '../errors.js';
 import type { PeerToPeerSummary, Request, Step } from '../peer-to-peer/handshake.js';
 import type { Agreement } from '../peer-to-peer/negotiation.js';
-import { type MemoryRegion, rings, type WorkCompletion } from '../verbs/index.js';
+import { type MemoryRegion, type WorkCompletion } from '../verbs/index.js';
 import { Activity } from './activity.js';
 import { AbortError } from './cancellation.js';
 import { Closing, closeTimeout } from './closing.js';
@@ -134,15 +134,13 @@ export class Link implements SendQueueHost, ReceiveQueueHost, HandshakeHost {
     id.on('device-removal', () => this.end(systemError(ENODEV, 'rdma_get_cm_event')));
   }
 
-  /** Posts the receives: before the connection is asked for, or accepted. */
+  /** Submits the receives: to connect or to accept, which comes after it, posts them. */
   adoptEndpoint(endpoint: Endpoint): void {
     this.#endpoint = endpoint;
     const { handle } = endpoint.queuePair;
     this.sends.attach(new RequestPoster(handle, endpoint.domain));
     this.receives.attach(endpoint.receives);
     endpoint.receives.postAll(handle);
-    // What connects or accepts does not go through the ring, and must not overtake them.
-    rings().requests.flush();
   }
 
   adoptDriver(driver: ActiveDriver | PassiveDriver): void {

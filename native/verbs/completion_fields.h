@@ -10,16 +10,23 @@
 
 namespace node_rdma {
 
+// The completion of a request as far as every one has it, also one that the device has nothing to say of.
+inline WorkCompletion CompletionOf(const WorkQueue::Entry& entry, uint32_t queue, uint8_t status,
+                                   uint32_t vendor_error) {
+  WorkCompletion completion{};
+  completion.slot = entry.slot;
+  completion.generation = entry.generation;
+  completion.status = status;
+  completion.opcode = entry.opcode;
+  completion.queue_pair = queue;
+  completion.vendor_error = vendor_error;
+  return completion;
+}
+
 // What JavaScript reads of the completion of a request.
 inline void FillCompletion(const ibv_wc& completion, const WorkQueue::Entry& entry, uint32_t queue_pair,
                            bool datagrams, WorkCompletion* out) {
-  *out = {};
-  out->slot = entry.slot;
-  out->generation = entry.generation;
-  out->status = static_cast<uint8_t>(completion.status);
-  out->opcode = entry.opcode;
-  out->queue_pair = queue_pair;
-  out->vendor_error = completion.vendor_err;
+  *out = CompletionOf(entry, queue_pair, static_cast<uint8_t>(completion.status), completion.vendor_err);
   // The other fields mean nothing when the request failed.
   if (completion.status != IBV_WC_SUCCESS) return;
   out->flags = static_cast<uint8_t>(completion.wc_flags);
@@ -34,27 +41,6 @@ inline void FillCompletion(const ibv_wc& completion, const WorkQueue::Entry& ent
   out->service_level = completion.sl;
   out->path_bits = completion.dlid_path_bits;
   out->pkey_index = completion.pkey_index;
-}
-
-// The completion of a request that the device has let go of without one.
-inline WorkCompletion FlushedCompletion(const WorkQueue::Entry& entry, uint32_t queue) {
-  WorkCompletion completion{};
-  completion.slot = entry.slot;
-  completion.generation = entry.generation;
-  completion.status = IBV_WC_WR_FLUSH_ERR;
-  completion.opcode = entry.opcode;
-  completion.queue_pair = queue;
-  return completion;
-}
-
-// The request as far as its completion needs it.
-inline WorkRequest RequestOf(const WorkQueue::Entry& entry, uint32_t queue) {
-  WorkRequest request{};
-  request.queue_pair = queue;
-  request.opcode = entry.opcode;
-  request.slot = entry.slot;
-  request.generation = entry.generation;
-  return request;
 }
 
 }  // namespace node_rdma

@@ -129,7 +129,8 @@ void QueuePair::Modified(const ibv_qp_attr& attributes, int mask) {
 
 void QueuePair::Refuse(bool receive, uint32_t count, int error) {
   (receive ? receives_ : sends_).PopNewest(count, [this, error](const WorkQueue::Entry& entry) {
-    environment_->completions().AddFailed(CompletionQueueOf(entry.opcode), RequestOf(entry, handle()), error);
+    environment_->completions().Add(CompletionQueueOf(entry.opcode),
+                                    CompletionOf(entry, handle(), kPostFailed, static_cast<uint32_t>(error)));
   });
 }
 
@@ -188,7 +189,8 @@ void QueuePair::SettleAll() {
   for (WorkQueue* queue : {&sends_, &receives_}) {
     queue->Clear([this](const WorkQueue::Entry& entry) {
       if (entry.silent) return;
-      environment_->completions().Add(CompletionQueueOf(entry.opcode), FlushedCompletion(entry, handle()));
+      environment_->completions().Add(CompletionQueueOf(entry.opcode),
+                                      CompletionOf(entry, handle(), IBV_WC_WR_FLUSH_ERR, 0));
     });
   }
 }

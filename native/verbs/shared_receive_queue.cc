@@ -51,7 +51,8 @@ void SharedReceiveQueue::Destroy(std::function<void()> then) {
 
 void SharedReceiveQueue::Refuse(uint32_t count, int error) {
   receives_.PopNewest(count, [this, error](const WorkQueue::Entry& entry) {
-    environment_->completions().AddFailed(0, RequestOf(entry, handle()), error);
+    environment_->completions().Add(0,
+                                    CompletionOf(entry, handle(), kPostFailed, static_cast<uint32_t>(error)));
   });
 }
 
@@ -68,7 +69,7 @@ bool SharedReceiveQueue::Complete(const ibv_wc& completion, WorkCompletion* out)
 
 void SharedReceiveQueue::SettleAll() {
   receives_.Clear([this](const WorkQueue::Entry& entry) {
-    environment_->completions().Add(0, FlushedCompletion(entry, handle()));
+    environment_->completions().Add(0, CompletionOf(entry, handle(), IBV_WC_WR_FLUSH_ERR, 0));
   });
 }
 

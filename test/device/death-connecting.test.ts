@@ -130,7 +130,8 @@ test('the loop goes on, and all is settled at once, when a peer that says nothin
   await promises.established;
   const start = performance.now();
   await expectOneCause(promises);
-  // siw itself goes on waiting for the reply, and whoever disconnects or destroys, for 10 seconds (MPAREQ_TIMEOUT).
+  // siw itself goes on waiting for the reply, and whoever disconnects or destroys, for 10 seconds (MPAREQ_TIMEOUT): a
+  // timer that comes in time shows that the loop is not held.
   await new Promise((resolve) => setTimeout(resolve, 100));
   expect(performance.now() - start).toBeLessThan(3000);
 });
