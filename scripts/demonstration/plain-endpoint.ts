@@ -34,9 +34,9 @@ export class PlainContext {
   /** Accepts, and posts the greeting to the device as soon as `rdma_accept()` has returned. */
   acceptAndGreet(id: CmId, queuePair: QueuePair): Promise<unknown> {
     const sges = [{ region: this.memory, length: greeting.length }];
-    // It waits in the submission ring, so that nothing but one native call lies between the two.
-    const sent = queuePair.submit({ opcode: 'send', sges });
     id.accept();
+    const sent = queuePair.submit({ opcode: 'send', sges });
+    // Not at the end of this turn: now.
     rings().requests.flush();
     return sent;
   }
