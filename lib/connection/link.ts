@@ -2,7 +2,7 @@ import type { CmId } from '../cm/index.js';
 import { closedError, type RdmaError, systemError, type WorkCompletionError } from '../errors.js';
 import type { PeerToPeerSummary, Request, Step } from '../peer-to-peer/handshake.js';
 import type { Agreement } from '../peer-to-peer/negotiation.js';
-import { type MemoryRegion, type WorkCompletion } from '../verbs/index.js';
+import type { MemoryRegion, WorkCompletion } from '../verbs/index.js';
 import { Activity } from './activity.js';
 import { AbortError } from './cancellation.js';
 import { Closing, closeTimeout } from './closing.js';
