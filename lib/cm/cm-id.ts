@@ -242,8 +242,9 @@ export class CmId extends EventEmitter<CmIdEvents> {
 
   /**
    * `rdma_disconnect(3)`, without waiting: while {@link connect} or {@link accept} is unanswered the call is made by a
-   * thread of the pool, where the kernel may hold it until there is an answer, and {@link close} waits for that. Harmless
-   * when the peer was faster. Throws `ENOTCONN` on an id that has neither connected nor accepted, and in the
+   * thread of the pool, where the kernel may hold it until there is an answer, and {@link close} waits for that. What is
+   * outstanding on the queue pair is flushed, and what is submitted later is refused with `ENOTCONN`. Harmless when the
+   * peer was faster. Throws `ENOTCONN` on an id that has neither connected nor accepted, and in the
    * port spaces of datagrams.
    */
   disconnect(): void {

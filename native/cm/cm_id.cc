@@ -165,7 +165,10 @@ int CmId::Disconnect() {
     case Role::kEnded: {
       const int error = ErrnoOf(rdma_disconnect(id_));
       // The peer was faster.
-      return error == EINVAL || error == ECONNRESET || error == ENOTCONN ? 0 : error;
+      if (error != 0 && error != EINVAL && error != ECONNRESET && error != ENOTCONN) return error;
+      const std::shared_ptr<QueuePair> queue_pair = ConnectedQueuePair();
+      if (queue_pair != nullptr) queue_pair->Disconnected();
+      return 0;
     }
     default:
       return ENOTCONN;

@@ -102,7 +102,16 @@ void QueuePair::Connected(uint32_t initiator_depth) {
   initiator_depth_ = initiator_depth;
 }
 
-void QueuePair::Disconnected() { phase_ = Phase::kDisconnected; }
+void QueuePair::Disconnected() {
+  phase_ = Phase::kDisconnected;
+  if (!siw_ || closing_) return;
+  // siw takes what is posted between the end and the news of it, and never completes it. With the queue pair
+  // in ERROR everything before it has been flushed.
+  ibv_qp_attr attributes{};
+  attributes.qp_state = IBV_QPS_ERR;
+  ibv_modify_qp(qp_, &attributes, IBV_QP_STATE);
+  SettleAll();
+}
 
 void QueuePair::Break() { phase_ = Phase::kBroken; }
 

@@ -62,6 +62,7 @@ class QueuePair : public Object, public std::enable_shared_from_this<QueuePair> 
   int CheckSend(uint8_t opcode) const;
   int CheckReceive() const;
   void Connected(uint32_t initiator_depth);
+  // From now on nothing is taken, and nothing outstanding succeeds.
   void Disconnected();
   // The send queue takes nothing more.
   void Break();

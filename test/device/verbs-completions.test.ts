@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { rings, type Waiting, type WorkCompletion } from 'node-rdma/verbs';
 import { describe, expect, test } from 'vitest';
 import { runChild } from '../support/child.js';
@@ -88,6 +89,30 @@ describe.each(devices)('on %s', (_, device) => {
     await expect(pair.passive.send(4)).rejects.toMatchObject({ name: 'WorkCompletionError' });
     await pair.close();
   });
+
+  test.each(['active', 'passive'] as const)(
+    'what the passive side posts before it knows that the %s side has disconnected is settled',
+    async (side) => {
+      const pair = await connectPair(device);
+      const told = once(pair.passive.id, 'disconnected');
+      pair[side].id.disconnect();
+      const posted = [pair.passive.send(4), pair.passive.receive(64), pair.passive.send(4)];
+      rings().requests.flush();
+      if (side === 'active') {
+        await told;
+        // rxe leaves the queue pair as it is until then.
+        pair.passive.id.disconnect();
+      }
+      const settled = await Promise.allSettled(posted);
+      expect(settled[1]).toMatchObject({ reason: { name: 'WorkCompletionError' } });
+      // It could be faster than the peer's end, not than its own.
+      if (side === 'passive') {
+        for (const result of settled)
+          expect(result).toMatchObject({ reason: { name: 'WorkCompletionError' } });
+      }
+      await pair.close();
+    },
+  );
 
   test('when a queue was too short for its completions, every request has still one in the end', async () => {
     const completionQueue = { entries: 1, waiting: 'manual' } as const;
